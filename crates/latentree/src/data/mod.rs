@@ -1,0 +1,14 @@
+//! Stage 1, data: what a user's table means ([`Schema`]), its cells ([`Batch`], [`Dataset`]) and the readers.
+//!
+//! A reader is a [`BatchSource`]: it yields batches of bounded size and can be rewound, so that a file larger than memory
+//! is folded batch by batch, twice if a method needs two passes. A [`Dataset`] is the same in memory.
+
+mod batch;
+mod dataset;
+mod schema;
+mod source;
+
+pub use batch::{Batch, Block, ColumnData, MISSING_CODE, MISSING_CODE8, SparseRows};
+pub use dataset::Dataset;
+pub use schema::{Column, Kind, Schema, SchemaBuilder, Variable};
+pub use source::BatchSource;

@@ -1,0 +1,310 @@
+//! What the columns of a table mean.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Place, Result, Shortened};
+use crate::index::{ColIx, VarIx};
+
+/// What the values of one column are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Kind {
+    /// One of two labels; code 1 is the event (a word occurs, a patient has the diagnosis), code 0 its absence.
+    Binary {
+        /// Label of code 0 and of code 1.
+        labels: [String; 2],
+    },
+    /// One of any number of labels; the code is the label's position.
+    Categorical {
+        /// The labels in the order of their codes.
+        labels: Vec<String>,
+    },
+    /// A real number.
+    Continuous,
+    /// A number of events: 0, 1, 2, …
+    Count,
+}
+
+impl Kind {
+    /// Binary with the labels `0` and `1`.
+    #[must_use]
+    pub fn binary() -> Self {
+        Self::Binary { labels: ["0".to_owned(), "1".to_owned()] }
+    }
+
+    /// Categorical with the labels `0`, `1`, …, `n_states − 1`.
+    #[must_use]
+    pub fn numbered(n_states: usize) -> Self {
+        Self::Categorical { labels: (0..n_states).map(|state| state.to_string()).collect() }
+    }
+
+    /// The labels of a discrete kind, in the order of their codes; `None` for numbers.
+    #[must_use]
+    pub fn labels(&self) -> Option<&[String]> {
+        match self {
+            Self::Binary { labels } => Some(labels),
+            Self::Categorical { labels } => Some(labels),
+            Self::Continuous | Self::Count => None,
+        }
+    }
+
+    /// Number of labels of a discrete kind; `None` for numbers.
+    #[must_use]
+    pub fn n_states(&self) -> Option<usize> {
+        self.labels().map(<[String]>::len)
+    }
+
+    /// The name users write: `binary`, `categorical`, `continuous` or `count`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Binary { .. } => "binary",
+            Self::Categorical { .. } => "categorical",
+            Self::Continuous => "continuous",
+            Self::Count => "count",
+        }
+    }
+}
+
+/// One column of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Unique name.
+    pub name: String,
+    /// What its values are.
+    #[serde(flatten)]
+    pub kind: Kind,
+}
+
+/// One variable of a model: a single column, or a group of columns taken as one vector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// Unique name; a scalar variable has the name of its column.
+    pub name: String,
+    /// Its columns, one for a scalar variable.
+    pub columns: Vec<ColIx>,
+    /// Whether it is vector-valued (a group may have a single member).
+    pub is_group: bool,
+}
+
+/// The columns of a table and the variables they make. Column names are unique, and so are variable names.
+///
+/// As JSON it is `{"variables":[{"name":"age","kind":"continuous"},{"name":"250","kind":"group","members":[…]}]}`.
+///
+/// # Example
+/// ```
+/// use latentree::data::{Kind, Schema};
+/// let schema = Schema::builder()
+///     .scalar("smoker", Kind::binary())
+///     .scalar("age", Kind::Continuous)
+///     .build()?;
+/// assert_eq!(schema.variables().len(), 2);
+/// # Ok::<(), latentree::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "SchemaFile", into = "SchemaFile")]
+pub struct Schema {
+    columns: Vec<Column>,
+    variables: Vec<Variable>,
+    variable_of_column: Vec<VarIx>,
+    column_by_name: Arc<HashMap<String, ColIx>>,
+    variable_by_name: Arc<HashMap<String, VarIx>>,
+}
+
+impl Schema {
+    /// Starts an empty schema.
+    #[must_use]
+    pub fn builder() -> SchemaBuilder {
+        SchemaBuilder::default()
+    }
+
+    /// The columns, in file order unless grouped.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The variables.
+    #[must_use]
+    pub fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    /// One column.
+    #[must_use]
+    pub fn column(&self, column: ColIx) -> &Column {
+        &self.columns[column.get()]
+    }
+
+    /// One variable.
+    #[must_use]
+    pub fn variable(&self, variable: VarIx) -> &Variable {
+        &self.variables[variable.get()]
+    }
+
+    /// The variable that a column belongs to.
+    #[must_use]
+    pub fn variable_of(&self, column: ColIx) -> VarIx {
+        self.variable_of_column[column.get()]
+    }
+
+    /// The kind of a scalar variable's column; `None` for a group.
+    #[must_use]
+    pub fn scalar_kind(&self, variable: VarIx) -> Option<&Kind> {
+        let variable = self.variable(variable);
+        (!variable.is_group).then(|| &self.columns[variable.columns[0].get()].kind)
+    }
+
+    /// The column with this name.
+    #[must_use]
+    pub fn find_column(&self, name: &str) -> Option<ColIx> {
+        self.column_by_name.get(name).copied()
+    }
+
+    /// The variable with this name.
+    #[must_use]
+    pub fn find_variable(&self, name: &str) -> Option<VarIx> {
+        self.variable_by_name.get(name).copied()
+    }
+
+    /// All variable indices in order.
+    pub fn variable_ixs(&self) -> impl ExactSizeIterator<Item = VarIx> + use<> {
+        (0..self.variables.len()).map(VarIx::new)
+    }
+}
+
+/// Collects columns and groups; [`build`](Self::build) checks the names.
+#[derive(Debug, Clone, Default)]
+pub struct SchemaBuilder {
+    columns: Vec<Column>,
+    variables: Vec<Variable>,
+}
+
+impl SchemaBuilder {
+    /// Adds a variable of one column.
+    #[must_use]
+    pub fn scalar(mut self, name: impl Into<String>, kind: Kind) -> Self {
+        let name = name.into();
+        self.variables.push(Variable { name: name.clone(), columns: vec![ColIx::new(self.columns.len())], is_group: false });
+        self.columns.push(Column { name, kind });
+        self
+    }
+
+    /// Adds a vector-valued variable with its member columns.
+    #[must_use]
+    pub fn group(mut self, name: impl Into<String>, members: Vec<Column>) -> Self {
+        let first = self.columns.len();
+        let columns = (first..first + members.len()).map(ColIx::new).collect();
+        self.variables.push(Variable { name: name.into(), columns, is_group: true });
+        self.columns.extend(members);
+        self
+    }
+
+    /// Checks the names and labels and makes the schema.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if a name is empty or stands twice, a group is empty, or a column has a label twice.
+    pub fn build(self) -> Result<Schema> {
+        let Self { columns, variables } = self;
+        let mut column_by_name = HashMap::with_capacity(columns.len());
+        for (ix, column) in columns.iter().enumerate() {
+            if column.name.is_empty() {
+                return Err(Error::data(Place::default(), format!("column {} has no name", ix + 1)));
+            }
+            if let Some(earlier) = column_by_name.insert(column.name.clone(), ColIx::new(ix)) {
+                return Err(Error::data(
+                    Place::default().column(&column.name),
+                    format!("columns {} and {} have the same name; rename one", earlier.get() + 1, ix + 1),
+                ));
+            }
+            if let Some(labels) = column.kind.labels() {
+                let mut seen = std::collections::HashSet::with_capacity(labels.len());
+                if let Some(twice) = labels.iter().find(|label| !seen.insert(label.as_str())) {
+                    let problem = format!("label {:?} stands twice", Shortened(twice));
+                    return Err(Error::data(Place::default().column(&column.name), problem));
+                }
+                if labels.is_empty() {
+                    return Err(Error::data(Place::default().column(&column.name), "a discrete column needs at least one label"));
+                }
+            }
+        }
+        let mut variable_by_name = HashMap::with_capacity(variables.len());
+        let mut variable_of_column = vec![VarIx::new(0); columns.len()];
+        for (ix, variable) in variables.iter().enumerate() {
+            if variable.columns.is_empty() {
+                return Err(Error::data(Place::default().column(&variable.name), "a group needs at least one member"));
+            }
+            if variable.name.is_empty() {
+                return Err(Error::data(Place::default(), "a group has no name"));
+            }
+            if variable_by_name.insert(variable.name.clone(), VarIx::new(ix)).is_some() {
+                let problem = "two variables have this name (a group may not be named as a column outside it)";
+                return Err(Error::data(Place::default().column(&variable.name), problem));
+            }
+            for &column in &variable.columns {
+                variable_of_column[column.get()] = VarIx::new(ix);
+            }
+        }
+        Ok(Schema {
+            columns,
+            variables,
+            variable_of_column,
+            column_by_name: Arc::new(column_by_name),
+            variable_by_name: Arc::new(variable_by_name),
+        })
+    }
+}
+
+/// The JSON shape of a [`Schema`].
+#[derive(Serialize, Deserialize)]
+struct SchemaFile {
+    variables: Vec<VariableFile>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum VariableFile {
+    Binary { name: String, labels: [String; 2] },
+    Categorical { name: String, labels: Vec<String> },
+    Continuous { name: String },
+    Count { name: String },
+    Group { name: String, members: Vec<Column> },
+}
+
+impl From<Schema> for SchemaFile {
+    fn from(schema: Schema) -> Self {
+        let variables = schema.variables.iter().map(|variable| {
+            let members: Vec<Column> = variable.columns.iter().map(|&ix| schema.columns[ix.get()].clone()).collect();
+            let name = variable.name.clone();
+            if variable.is_group {
+                return VariableFile::Group { name, members };
+            }
+            match members.into_iter().next().expect("a variable has a column").kind {
+                Kind::Binary { labels } => VariableFile::Binary { name, labels },
+                Kind::Categorical { labels } => VariableFile::Categorical { name, labels },
+                Kind::Continuous => VariableFile::Continuous { name },
+                Kind::Count => VariableFile::Count { name },
+            }
+        });
+        Self { variables: variables.collect() }
+    }
+}
+
+impl TryFrom<SchemaFile> for Schema {
+    type Error = Error;
+
+    fn try_from(file: SchemaFile) -> Result<Self> {
+        let builder = file.variables.into_iter().fold(Self::builder(), |builder, variable| match variable {
+            VariableFile::Binary { name, labels } => builder.scalar(name, Kind::Binary { labels }),
+            VariableFile::Categorical { name, labels } => builder.scalar(name, Kind::Categorical { labels }),
+            VariableFile::Continuous { name } => builder.scalar(name, Kind::Continuous),
+            VariableFile::Count { name } => builder.scalar(name, Kind::Count),
+            VariableFile::Group { name, members } => builder.group(name, members),
+        });
+        builder.build()
+    }
+}

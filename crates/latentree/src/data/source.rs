@@ -1,0 +1,32 @@
+//! Where batches come from.
+
+use std::sync::Arc;
+
+use super::{Batch, Schema};
+use crate::error::Result;
+
+/// A table read batch by batch.
+///
+/// Batches are of bounded size, their borders do not depend on the number of threads, and after [`rewind`](Self::rewind)
+/// the same batches come again: this is what makes every pass deterministic.
+pub trait BatchSource: Send {
+    /// What the columns mean.
+    fn schema(&self) -> &Arc<Schema>;
+
+    /// The next batch, `None` at the end.
+    ///
+    /// # Errors
+    /// If the input cannot be read or does not fit the schema.
+    fn next_batch(&mut self) -> Result<Option<Arc<Batch>>>;
+
+    /// Starts again from the first row.
+    ///
+    /// # Errors
+    /// If the input cannot be read twice.
+    fn rewind(&mut self) -> Result<()>;
+
+    /// Number of rows, where known without reading.
+    fn n_rows_hint(&self) -> Option<u64> {
+        None
+    }
+}

@@ -1,0 +1,160 @@
+//! Files in and out: decompression by the first bytes, compression by the ending, outputs that are never half written.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// Size of read and write buffers.
+const BUFFER: usize = 1 << 18;
+
+/// Opens a file for reading, or standard input for `-`; gzip and Zstandard are recognised by their first bytes.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be opened.
+pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
+    let raw: Box<dyn Read + Send> = if path.as_os_str() == "-" {
+        Box::new(io::stdin())
+    } else {
+        let file = File::open(path).map_err(Error::io("read", path))?;
+        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(Error::io("read", path)(io::Error::other("it is a directory")));
+        }
+        Box::new(file)
+    };
+    decompress(raw).map_err(Error::io("read", path))
+}
+
+/// Wraps a reader so that gzip and Zstandard, recognised by their first bytes, are decompressed.
+///
+/// # Errors
+/// Those of the reader.
+pub fn decompress(raw: Box<dyn Read + Send>) -> io::Result<Box<dyn BufRead + Send>> {
+    let mut buffered = BufReader::with_capacity(BUFFER, raw);
+    let first = buffered.fill_buf()?;
+    if first.starts_with(&[0x1f, 0x8b]) {
+        Ok(Box::new(BufReader::with_capacity(BUFFER, flate2::bufread::MultiGzDecoder::new(buffered))))
+    } else if first.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        Ok(Box::new(BufReader::with_capacity(BUFFER, zstd::Decoder::with_buffer(buffered)?)))
+    } else {
+        Ok(Box::new(buffered))
+    }
+}
+
+/// The ending that tells a file's format, lower case, after `.gz` or `.zst` is taken off: `docword.kos.txt.gz` → `txt`.
+#[must_use]
+pub fn ending(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
+    name.rsplit_once('.').map(|(_, ending)| ending.to_owned()).unwrap_or_default()
+}
+
+/// Writes a file beside its final place and renames it when `write` has succeeded: a file is never half written, and an
+/// older one stays as it was when something fails. `.gz` and `.zst` endings compress; `-` is standard output.
+///
+/// # Errors
+/// Those of `write`, and [`Error::Io`].
+pub fn write_atomically(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let fail = |source| Error::Io { action: "write", path: path.to_path_buf(), source };
+    if path.as_os_str() == "-" {
+        let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
+        write(&mut out)?;
+        return out.flush().map_err(fail);
+    }
+    // A device or a pipe cannot be replaced by a rename, and must not be.
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        let mut out = BufWriter::with_capacity(BUFFER, std::fs::OpenOptions::new().write(true).open(path).map_err(fail)?);
+        write(&mut out)?;
+        return out.flush().map_err(fail);
+    }
+    let mut partial = Partial::create(path).map_err(fail)?;
+    let file = BufWriter::with_capacity(BUFFER, partial.file.try_clone().map_err(fail)?);
+    let lower = path.to_string_lossy().to_lowercase();
+    if lower.ends_with(".gz") {
+        let mut out = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+        write(&mut out)?;
+        out.finish().and_then(|mut file| file.flush()).map_err(fail)?;
+    } else if lower.ends_with(".zst") {
+        let mut out = zstd::Encoder::new(file, 0).map_err(fail)?;
+        write(&mut out)?;
+        out.finish().and_then(|mut file| file.flush()).map_err(fail)?;
+    } else {
+        let mut out = file;
+        write(&mut out)?;
+        out.flush().map_err(fail)?;
+    }
+    partial.keep(path).map_err(fail)
+}
+
+/// A file beside its final place, removed when dropped unless kept.
+struct Partial {
+    path: PathBuf,
+    file: File,
+    kept: bool,
+}
+
+impl Partial {
+    fn create(target: &Path) -> io::Result<Self> {
+        let name = target.file_name().ok_or_else(|| io::Error::other("not a file name"))?.to_string_lossy();
+        if target.is_dir() {
+            return Err(io::Error::other("it is a directory"));
+        }
+        for attempt in 0.. {
+            let path = target.with_file_name(format!(".{name}.{}-{attempt}.partial", std::process::id()));
+            match File::options().write(true).create_new(true).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}
+                result => return Ok(Self { file: result?, path, kept: false }),
+            }
+        }
+        unreachable!("the loop returns")
+    }
+
+    fn keep(&mut self, target: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        std::fs::rename(&self.path, target)?;
+        self.kept = true;
+        Ok(())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if !self.kept {
+            // Nothing better can be done about a failure here, and the original error is already on its way.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("model.json");
+        std::fs::write(&path, "old").unwrap();
+        let result = write_atomically(&path, |out| {
+            out.write_all(b"half").unwrap();
+            Err(Error::Cancelled)
+        });
+        assert!(result.unwrap_err().is_cancelled());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn compressed_files_round_trip_by_their_ending() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a.txt", "a.txt.gz", "a.txt.zst"] {
+            let path = dir.path().join(name);
+            write_atomically(&path, |out| out.write_all(b"hello").map_err(Error::io("write", &path))).unwrap();
+            let mut text = String::new();
+            open(&path).unwrap().read_to_string(&mut text).unwrap();
+            assert_eq!(text, "hello");
+            assert_eq!(ending(&path), "txt");
+        }
+    }
+}

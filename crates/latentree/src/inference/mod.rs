@@ -1,0 +1,1 @@
+//! Stage 6, inference: exact answers from a model.

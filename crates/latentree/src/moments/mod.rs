@@ -1,0 +1,1 @@
+//! Stage 2, moments: mergeable statistics of rows.

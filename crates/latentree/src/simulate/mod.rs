@@ -1,0 +1,1 @@
+//! Known models and data from them.
