@@ -131,6 +131,9 @@ impl LatentTreeBuilder {
         if tree.n_nodes() == 0 {
             return Err(Error::tree("it has no nodes"));
         }
+        if schema.variables().is_empty() {
+            return Err(Error::tree("it has no observed nodes, so no data could say anything about it"));
+        }
         let roots = if roots.is_empty() { vec![tree.center()] } else { roots };
         let rooted = Rooted::with_roots(&tree, &roots)?;
         let mut variables = vec![None; tree.n_nodes()];
