@@ -371,10 +371,10 @@ fn every_answer_of_a_gaussian_tree_equals_the_dense_covariance_computation() {
         let best = inference.most_probable(batch).unwrap();
         for row in 0..batch.n_rows {
             let mut evidence = Evidence::row(&model, batch, row);
-            if row == 2 {
-                if let Some(node) = model.hidden().next() {
-                    evidence.set_node(&model, node, 0.7);
-                }
+            if row == 2
+                && let Some(node) = model.hidden().next()
+            {
+                evidence.set_node(&model, node, 0.7);
             }
             let known: Vec<usize> =
                 all.iter().filter(|&&node| evidence.node(&model, node).is_some()).map(|node| node.get()).collect();
@@ -647,4 +647,23 @@ fn drawing_hidden_states_given_rows_reproduces_the_posterior() {
         .flat_map(|batch| inference.sample_posterior(batch, 3).unwrap().chunks(4).map(|row| row[0]).collect::<Vec<_>>())
         .sum();
     assert!((ones / n as f64 - exact).abs() < 6.0 * (exact * (1.0 - exact) / n as f64).sqrt());
+}
+
+#[test]
+fn rerooting_changes_no_answer() {
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    for trial in 0..60 {
+        let model = if trial % 3 == 0 { random_gaussian(&mut rng, 12) } else { random_discrete(&mut rng, 12, trial % 3 == 1) };
+        let rows = random_rows(&model, trial, 20);
+        let before = Inference::new(&model).log_likelihood(&rows.batches()[0]).unwrap();
+        for root in model.tree().node_ixs() {
+            let Ok(turned) = model.rerooted(root) else {
+                assert!(model.n_states(root).is_none() && model.tree().degree(root) > 0);
+                continue;
+            };
+            assert!(turned.rooted().roots.contains(&root));
+            let after = Inference::new(&turned).log_likelihood(&rows.batches()[0]).unwrap();
+            assert!(before.iter().zip(&after).all(|(a, b)| close(*a, *b, 1e-10)));
+        }
+    }
 }

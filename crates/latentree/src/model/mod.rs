@@ -3,7 +3,9 @@
 mod distribution;
 mod latent_tree;
 mod provenance;
+mod reroot;
 
 pub use distribution::{Distribution, Emission, Table};
 pub use latent_tree::{Domain, Family, LatentTree, LatentTreeBuilder};
 pub use provenance::Provenance;
+pub use reroot::Marginal;
