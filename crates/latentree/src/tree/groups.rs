@@ -68,9 +68,8 @@ pub fn structure_error(truth: &Tree, estimate: &Tree) -> Result<f64> {
         for hidden in parents() {
             count[hidden.get()] += 1;
         }
-        let shared = |hidden: NodeIx| {
-            count[hidden.get()] + usize::from(parent[hidden.get()].is_some_and(|above| is_member[above.get()]))
-        };
+        let shared =
+            |hidden: NodeIx| count[hidden.get()] + usize::from(parent[hidden.get()].is_some_and(|above| is_member[above.get()]));
         let best = parents().map(shared).max().unwrap_or(0).max(1);
         sum += (members.len() - best) as f64 / members.len() as f64;
         for hidden in parents() {

@@ -42,9 +42,8 @@ impl<'a> Classes<'a> {
         }
         let other = self.label_rooted(tree, &Rooted::with_roots(tree, &others).expect("one root per tree"));
         let class = |labelled: &Labelled, root: NodeIx| labelled.class[root.get()];
-        let best: Vec<NodeIx> = (rooted.roots.iter().zip(&others))
-            .map(|(&a, &b)| if class(&first, a) <= class(&other, b) { a } else { b })
-            .collect();
+        let best: Vec<NodeIx> =
+            (rooted.roots.iter().zip(&others)).map(|(&a, &b)| if class(&first, a) <= class(&other, b) { a } else { b }).collect();
         self.label_rooted(tree, &Rooted::with_roots(tree, &best).expect("one root per tree"))
     }
 

@@ -25,8 +25,7 @@ impl Tree {
     pub fn minimal(&self) -> Self {
         let mut degree: Vec<usize> = self.node_ixs().map(|node| self.degree(node)).collect();
         let mut removed = vec![false; self.n_nodes()];
-        let mut queue: Vec<NodeIx> =
-            self.node_ixs().filter(|&node| !self.is_observed(node) && degree[node.get()] <= 1).collect();
+        let mut queue: Vec<NodeIx> = self.node_ixs().filter(|&node| !self.is_observed(node) && degree[node.get()] <= 1).collect();
         while let Some(leaf) = queue.pop() {
             if std::mem::replace(&mut removed[leaf.get()], true) {
                 continue;

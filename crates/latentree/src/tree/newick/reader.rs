@@ -140,7 +140,9 @@ impl<'a> Reader<'a> {
         loop {
             if !self.skip(Some(node))? {
                 let problem = match opened_at.last() {
-                    Some(&at) => return Err(self.fail(at, "the parenthesis that opens here is never closed; is the text cut off?")),
+                    Some(&at) => {
+                        return Err(self.fail(at, "the parenthesis that opens here is never closed; is the text cut off?"));
+                    }
                     None => "the text ends without ';'; is it cut off?",
                 };
                 return Err(self.fail(self.at, problem));
@@ -194,7 +196,10 @@ impl<'a> Reader<'a> {
                     let length = word.parse::<f64>();
                     let length = length.map_err(|_| {
                         let found = if word.is_empty() { "no number".to_owned() } else { format!("{:?}", Shortened(word)) };
-                        self.fail(if word.is_empty() { at } else { number_at }, format!("a length should follow ':', found {found}"))
+                        self.fail(
+                            if word.is_empty() { at } else { number_at },
+                            format!("a length should follow ':', found {found}"),
+                        )
                     })?;
                     if !length.is_finite() {
                         return Err(self.fail(number_at, format!("length {:?} is not finite", Shortened(word))));
