@@ -170,10 +170,9 @@ fn named(n_nodes: usize, observed: &[usize], edges: &[(usize, usize)]) -> Tree {
     for (ix, &node) in observed.iter().enumerate() {
         new_ix[node] = ix;
     }
-    let mut next = observed.len();
-    for ix in new_ix.iter_mut().filter(|ix| **ix == usize::MAX) {
+    let hidden = new_ix.iter_mut().filter(|ix| **ix == usize::MAX);
+    for (ix, next) in hidden.zip(observed.len()..) {
         *ix = next;
-        next += 1;
     }
     let node = |ix: usize| match ix.checked_sub(observed.len()) {
         None => Node { name: format!("x{}", ix + 1), observed: true },

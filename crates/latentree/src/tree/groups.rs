@@ -37,7 +37,9 @@ impl Tree {
     }
 }
 
-/// Huang's structure recovery error of an estimated tree; see the [module](self).
+/// Huang's structure recovery error of an estimated tree: the mean over the recovered groups `Ĝ_i` of
+/// `min_j |Ĝ_i \ G_j| / |Ĝ_i|`, with the [groups](Tree::groups) `G_j` of the true tree. It is 0 when every recovered group
+/// lies within a true one, and is not symmetric: splitting a true group costs nothing.
 ///
 /// # Errors
 /// [`Error::Mismatch`](crate::Error::Mismatch) if the trees do not have the same observed nodes.

@@ -93,8 +93,8 @@ fn other_center(tree: &Tree, center: NodeIx) -> Option<NodeIx> {
     (highest.0 == next + 1).then_some(highest.1)
 }
 
-/// Whether two trees are the same up to the names of hidden nodes and the order of nodes; see the [module](self). Lengths
-/// and supports are not compared.
+/// Whether two trees are the same up to the names of hidden nodes and the order of nodes; in a
+/// forest, tree by tree. A hidden leaf or a hidden node of degree 2 is a difference; lengths and supports are not compared.
 ///
 /// # Complexity
 /// O(n log n).

@@ -119,7 +119,7 @@ impl Tree {
     }
 
     fn write_edge(&self, text: &mut String, node: NodeIx, parent: NodeIx) {
-        // Looked for from both ends in step, so that neither a hub's children nor a hub itself costs its whole degree.
+        // Looked for from the end with fewer neighbours: in a tree this is linear over all edges, however large a hub is.
         let (down, up) = (self.links(parent), self.links(node));
         let link = if up.len() <= down.len() {
             up.iter().find(|link| link.to == parent)

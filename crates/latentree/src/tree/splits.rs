@@ -15,7 +15,11 @@ use std::ops::Range;
 use super::{Edge, Rooted, Tree};
 use crate::index::NodeIx;
 
-/// A bipartition of the observed nodes of one tree, as a hash; see the [module](self).
+/// The bipartition of a tree's observed nodes that taking one edge away makes, as a 128-bit hash of the names on both sides.
+///
+/// Among `m` splits any two different ones have the same hash with probability below `m² · 2⁻¹²⁸`: 3 · 10⁻²⁷ for a million.
+/// The hash depends on the names only, in a forest on those of the edge's own tree, so splits of different trees can be
+/// compared. It is not for storage: another version of the program may hash differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Split(u128);
 
@@ -44,6 +48,8 @@ fn hash_pair(first: u128, second: u128) -> u128 {
 
 /// All splits of a tree, with the edges they come from.
 ///
+/// Edges to single leaves count: a tree whose hidden nodes have degree ≥ 3 is determined by its full set of splits (Semple
+/// and Steel 2003, theorem 3.1.4), and an observed inner node shows as the absence of the split that cuts off it alone.
 /// An edge with no observed node on one side (it leads to hidden leaves only) has no split. Edges that a hidden node of
 /// degree 2 joins have the same split, which counts once.
 #[derive(Debug, Clone)]
