@@ -2,9 +2,26 @@
 //!
 //! A [`Tree`] may be a forest: variables that no other variable says anything about stay alone.
 
+mod contract;
+mod groups;
+mod isomorphism;
+mod json;
+mod minimal;
+mod newick;
+mod path_lengths;
+mod robinson_foulds;
 mod rooted;
+mod splits;
+#[cfg(test)]
+mod tests;
 
+pub use groups::structure_error;
+pub use isomorphism::{match_hidden, same_structure};
+pub use newick::Observed;
+pub use path_lengths::PathLengths;
+pub use robinson_foulds::{RobinsonFoulds, robinson_foulds};
 pub use rooted::Rooted;
+pub use splits::{Split, Splits};
 
 use std::collections::HashMap;
 
