@@ -5,6 +5,8 @@ mod file;
 mod format;
 mod latent_tree;
 mod provenance;
+#[cfg(test)]
+pub(crate) mod test_models;
 
 pub use distribution::{Distribution, Emission, Table};
 pub use file::{ModelFile, ReadModelOptions, read_model};
