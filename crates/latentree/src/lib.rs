@@ -7,7 +7,8 @@
 //! 3. [`tree`]: the shared floor, an arena tree and its splits;
 //! 4. [`model`]: a tree with distributions, and its file ([`model::LatentTree`]);
 //! 5. [`inference`]: exact answers, linear in the tree;
-//! 6. [`simulate`]: known models and data from them, for tests, benches and users.
+//! 6. [`report`]: a model for people and for other programs;
+//! 7. [`simulate`]: known models and data from them, for tests, benches and users.
 //!
 //! The library never prints, keeps no global state, and gives the same bytes for the same seed and data at any number of
 //! threads. Progress and cancelling go through an [`Observer`].
@@ -20,6 +21,7 @@ pub mod inference;
 pub mod model;
 pub mod moments;
 mod observer;
+pub mod report;
 pub mod simulate;
 pub mod tree;
 

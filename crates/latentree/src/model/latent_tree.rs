@@ -237,6 +237,10 @@ impl LatentTree {
                         table.n_states()
                     ));
                 }
+                let mut seen = std::collections::HashSet::with_capacity(n_states);
+                if let Some(twice) = domain.labels().unwrap_or_default().iter().find(|label| !seen.insert(label.as_str())) {
+                    return Err(format!("label {twice:?} stands twice"));
+                }
                 table.fault().map_or(Ok(()), Err)
             }
             Distribution::Emission(emission) => {

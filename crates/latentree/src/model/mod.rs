@@ -1,11 +1,18 @@
-//! Stage 5, model: a tree with its distributions ([`LatentTree`]), checked when built, and its file.
+//! Stage 5, model: a tree with its distributions ([`LatentTree`]), checked when built, and its file ([`ModelFile`]).
 
 mod distribution;
+mod file;
+mod format;
 mod latent_tree;
 mod provenance;
 mod reroot;
+#[cfg(test)]
+pub(crate) mod test_models;
 
 pub use distribution::{Distribution, Emission, Table};
+pub use file::{ModelFile, ReadModelOptions, read_model};
+pub(crate) use format::escape;
+pub use format::{to_bif, to_xmlbif};
 pub use latent_tree::{Domain, Family, LatentTree, LatentTreeBuilder};
 pub use provenance::Provenance;
 pub use reroot::Marginal;

@@ -1,0 +1,79 @@
+use super::*;
+use crate::model::test_models::{Family, generator, random_model, random_tree};
+use crate::model::{Distribution, ReadModelOptions, Table, read_model};
+
+#[test]
+fn formats_are_known_by_their_names() {
+    for format in Format::ALL {
+        assert_eq!(format.name().parse::<Format>().unwrap(), format);
+    }
+    assert!("pdf".parse::<Format>().unwrap_err().to_string().contains("graphml"));
+}
+
+#[test]
+fn dot_has_each_node_and_edge_once_and_quotes_end_where_they_should() {
+    for seed in 0..50 {
+        let tree = random_tree(&mut generator(seed), 30);
+        let text = to_dot(&tree);
+        assert_eq!(text.lines().filter(|line| line.contains("shape=")).count(), tree.n_nodes());
+        assert_eq!(text.lines().filter(|line| line.starts_with("  n") && line.contains(" -- ")).count(), tree.n_edges());
+        for line in text.lines() {
+            let mut quotes = 0;
+            let mut escaped = false;
+            for c in line.chars() {
+                assert!(!c.is_control());
+                quotes += usize::from(c == '"' && !escaped);
+                escaped = c == '\\' && !escaped;
+            }
+            assert!(quotes == 0 || quotes == 2, "{line}");
+        }
+    }
+}
+
+#[test]
+fn graphml_holds_only_what_xml_can_hold() {
+    for (seed, family) in (0..50).zip([Family::Discrete, Family::Mixed, Family::Gaussian].into_iter().cycle()) {
+        let model = random_model(seed, family, 30);
+        let text = to_graphml(&model);
+        assert_eq!(text.matches("<node ").count(), 30);
+        assert_eq!(text.matches("<edge ").count(), model.tree().n_edges());
+        assert_eq!(text.matches("</data>").count(), text.matches("<data ").count());
+        assert!(text.chars().all(|c| c == '\n' || (!('\u{0}'..' ').contains(&c) && c != '\u{ffff}')));
+        assert!(!text.contains("<script>"));
+    }
+}
+
+#[test]
+fn information_of_a_noisy_copy_is_that_of_the_binary_symmetric_channel() {
+    let noise: f64 = 0.1;
+    let mut tree = Tree::new();
+    let (a, b) = (tree.add_observed("a").unwrap(), tree.add_observed("b").unwrap());
+    tree.connect(a, b, None).unwrap();
+    let schema = crate::data::Schema::builder().scalar("a", crate::data::Kind::binary()).scalar("b", crate::data::Kind::binary());
+    let model = LatentTree::builder(std::sync::Arc::new(schema.build().unwrap()), tree)
+        .root(a)
+        .distribution(a, Distribution::Discrete(Table::new(2, vec![0.5, 0.5])))
+        .distribution(b, Distribution::Discrete(Table::new(2, vec![1.0 - noise, noise, noise, 1.0 - noise])))
+        .build()
+        .unwrap();
+    let capacity = 2_f64.ln() + noise * noise.ln() + (1.0 - noise) * (1.0 - noise).ln();
+    let information = edge_information(&model);
+    assert_eq!(information[0], None);
+    assert!((information[1].unwrap() - capacity).abs() < 1e-12);
+}
+
+#[test]
+fn exports_are_read_back_by_their_first_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = random_model(9, Family::Discrete, 12);
+    for (format, name) in [(Format::Json, "m.json.gz"), (Format::Bif, "m.bif"), (Format::XmlBif, "m.xml.zst"), (Format::Bif, "x")]
+    {
+        let path = dir.path().join(name);
+        export(&model, format, &path).unwrap();
+        let back = read_model(&path, &ReadModelOptions::default()).unwrap().into_latent_tree().unwrap();
+        assert_eq!(back.tree().nodes(), model.tree().nodes());
+    }
+    let tree = model.tree();
+    assert!(render(tree, Format::Bif).unwrap_err().to_string().contains("without tables"));
+    assert_eq!(render(&ModelFile::LatentTree(model.clone()), Format::Json).unwrap(), model.to_json_string());
+}
