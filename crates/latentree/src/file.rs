@@ -56,35 +56,120 @@ pub fn ending(path: &Path) -> String {
 /// # Errors
 /// Those of `write`, and [`Error::Io`].
 pub fn write_atomically(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let fail = |source| Error::Io { action: "write", path: path.to_path_buf(), source };
-    if path.as_os_str() == "-" {
-        let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-        write(&mut out)?;
-        return out.flush().map_err(fail);
+    let mut out = AtomicWriter::create(path)?;
+    write(&mut out)?;
+    out.finish()
+}
+
+/// A file that comes to be only when [`finish`](Self::finish) has succeeded; dropped before, it leaves no trace.
+///
+/// `.gz` and `.zst` endings compress. Standard output (`-`), devices and pipes are written to directly.
+pub struct AtomicWriter {
+    path: PathBuf,
+    out: Compression,
+    partial: Option<Partial>,
+}
+
+/// What happens to the bytes on their way to the file.
+enum Compression {
+    None(Box<dyn Write + Send>),
+    Gzip(flate2::write::GzEncoder<Box<dyn Write + Send>>),
+    Zstandard(zstd::Encoder<'static, Box<dyn Write + Send>>),
+}
+
+impl AtomicWriter {
+    /// Starts a file, compressed if its ending says so.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be created beside its final place.
+    pub fn create(path: &Path) -> Result<Self> {
+        Self::start(path, true)
     }
-    // A device or a pipe cannot be replaced by a rename, and must not be.
-    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
-        let mut out = BufWriter::with_capacity(BUFFER, std::fs::OpenOptions::new().write(true).open(path).map_err(fail)?);
-        write(&mut out)?;
-        return out.flush().map_err(fail);
+
+    /// Starts a file whose bytes are written as they are, whatever its ending.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be created beside its final place.
+    pub fn create_uncompressed(path: &Path) -> Result<Self> {
+        Self::start(path, false)
     }
-    let mut partial = Partial::create(path).map_err(fail)?;
-    let file = BufWriter::with_capacity(BUFFER, partial.file.try_clone().map_err(fail)?);
-    let lower = path.to_string_lossy().to_lowercase();
-    if lower.ends_with(".gz") {
-        let mut out = flate2::write::GzEncoder::new(file, flate2::Compression::default());
-        write(&mut out)?;
-        out.finish().and_then(|mut file| file.flush()).map_err(fail)?;
-    } else if lower.ends_with(".zst") {
-        let mut out = zstd::Encoder::new(file, 0).map_err(fail)?;
-        write(&mut out)?;
-        out.finish().and_then(|mut file| file.flush()).map_err(fail)?;
-    } else {
-        let mut out = file;
-        write(&mut out)?;
-        out.flush().map_err(fail)?;
+
+    fn start(path: &Path, by_ending: bool) -> Result<Self> {
+        let fail = |source| Error::Io { action: "write", path: path.to_path_buf(), source };
+        let is_stdout = path.as_os_str() == "-";
+        // A device or a pipe cannot be replaced by a rename, and must not be.
+        let is_device = std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+        if is_stdout || is_device {
+            let raw: Box<dyn Write + Send> = if is_stdout {
+                Box::new(io::stdout())
+            } else {
+                Box::new(std::fs::OpenOptions::new().write(true).open(path).map_err(fail)?)
+            };
+            let out = Compression::None(Box::new(BufWriter::with_capacity(BUFFER, raw)));
+            return Ok(Self { path: path.to_path_buf(), out, partial: None });
+        }
+        let partial = Partial::create(path).map_err(fail)?;
+        let file = BufWriter::with_capacity(BUFFER, partial.file.try_clone().map_err(fail)?);
+        let file: Box<dyn Write + Send> = Box::new(file);
+        let lower = path.to_string_lossy().to_lowercase();
+        let out = if by_ending && lower.ends_with(".gz") {
+            Compression::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default()))
+        } else if by_ending && lower.ends_with(".zst") {
+            Compression::Zstandard(zstd::Encoder::new(file, 0).map_err(fail)?)
+        } else {
+            Compression::None(file)
+        };
+        Ok(Self { path: path.to_path_buf(), out, partial: Some(partial) })
     }
-    partial.keep(path).map_err(fail)
+
+    /// Where the file will be.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ends the file and puts it in its place.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; then no file is left, and an older one stays as it was.
+    pub fn finish(self) -> Result<()> {
+        let Self { path, out, partial } = self;
+        let fail = |source| Error::Io { action: "write", path: path.clone(), source };
+        let mut file = match out {
+            Compression::None(file) => file,
+            Compression::Gzip(encoder) => encoder.finish().map_err(fail)?,
+            Compression::Zstandard(encoder) => encoder.finish().map_err(fail)?,
+        };
+        file.flush().map_err(fail)?;
+        match partial {
+            Some(mut partial) => partial.keep(&path).map_err(fail),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Debug for AtomicWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AtomicWriter").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Write for AtomicWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.out {
+            Compression::None(out) => out.write(bytes),
+            Compression::Gzip(out) => out.write(bytes),
+            Compression::Zstandard(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.out {
+            Compression::None(out) => out.flush(),
+            Compression::Gzip(out) => out.flush(),
+            Compression::Zstandard(out) => out.flush(),
+        }
+    }
 }
 
 /// A file beside its final place, removed when dropped unless kept.

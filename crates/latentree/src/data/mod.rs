@@ -5,10 +5,14 @@
 
 mod batch;
 mod dataset;
+mod read;
 mod schema;
 mod source;
+mod write;
 
 pub use batch::{Batch, Block, ColumnData, MISSING_CODE, MISSING_CODE8, SparseRows};
 pub use dataset::Dataset;
+pub use read::{KindOverride, ReadOptions, Reader, open};
 pub use schema::{Column, Kind, Schema, SchemaBuilder, Variable};
 pub use source::BatchSource;
+pub use write::{ResultWriter, TableWriter, Value};

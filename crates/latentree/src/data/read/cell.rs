@@ -1,0 +1,95 @@
+//! One cell as a file gives it: missing tokens, numbers from text and back.
+
+/// A cell before its column's kind is known. Text has no spaces around it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Cell<'a> {
+    Missing,
+    Text(&'a [u8]),
+    Number(f64),
+    Bool(bool),
+}
+
+/// Takes cells one by one. A problem is said without its place, which the file's reader adds.
+pub(super) trait CellSink {
+    /// The cell of a zero-based row and column of the file.
+    fn cell(&mut self, row: u64, column: usize, cell: Cell<'_>) -> Result<(), String>;
+}
+
+/// Whether a text stands for a missing value: nothing, `?`, and `NA`, `NaN`, `null` in any case.
+pub(super) fn is_missing(text: &[u8]) -> bool {
+    match text.len() {
+        0 => true,
+        1 => text[0] == b'?',
+        2 => text.eq_ignore_ascii_case(b"na"),
+        3 => text.eq_ignore_ascii_case(b"nan"),
+        4 => text.eq_ignore_ascii_case(b"null"),
+        _ => false,
+    }
+}
+
+/// The number a text is, infinite if it says so or overflows; `None` if it is not a number.
+pub(super) fn number(text: &[u8]) -> Option<f64> {
+    if !text.is_empty() && text.len() <= 15 && text.iter().all(u8::is_ascii_digit) {
+        let integer = text.iter().fold(0u64, |value, digit| value * 10 + u64::from(digit - b'0'));
+        return Some(integer as f64);
+    }
+    // Texts of other lengths are not written numbers, and parsing megabytes of digits would be slow.
+    if text.len() > 1000 {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse::<f64>().ok().filter(|value| !value.is_nan())
+}
+
+/// Whether a number is written with zeros before its digits, as codes are (`007`, `02139`).
+pub(super) fn is_padded(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+    digits.len() > 1 && digits[0] == b'0' && digits[1].is_ascii_digit()
+}
+
+/// Whether a number is a whole one that a 64-bit float holds exactly.
+pub(super) fn is_integer(value: f64) -> bool {
+    value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0
+}
+
+/// The shortest text that reads back as the same number; whole numbers without a point.
+pub(crate) fn number_text(value: f64) -> String {
+    if is_integer(value) { format!("{}", value as i64) } else { format!("{value:?}") }
+}
+
+/// The key under which equal numbers are found: `-0` is `0`.
+pub(super) fn number_key(value: f64) -> u64 {
+    (value + 0.0).to_bits()
+}
+
+/// Why a number cannot be a count, if it cannot.
+pub(super) fn count_problem(value: f64) -> Option<String> {
+    if value < 0.0 {
+        Some(format!("{} is negative, but the column holds counts", number_text(value)))
+    } else if value.fract() != 0.0 {
+        Some(format!("{} is not a whole number, but the column holds counts", number_text(value)))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_text_reads_back_as_the_same_bits() {
+        for value in [0.0, -3.0, 0.1, 1e300, 5e-324, -1.5e-7, 9_007_199_254_740_992.0, 1e16, 123_456.789] {
+            assert_eq!(number(number_text(value).as_bytes()), Some(value));
+        }
+    }
+
+    #[test]
+    fn words_are_not_numbers_and_infinity_is() {
+        for text in ["", "abc", "1_000", "0x10", "nan", "-nan", "1,5", "--1"] {
+            assert_eq!(number(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(number(b"1e999"), Some(f64::INFINITY));
+        assert_eq!(number(b"-inf"), Some(f64::NEG_INFINITY));
+        assert_eq!(number(b"+.5"), Some(0.5));
+    }
+}

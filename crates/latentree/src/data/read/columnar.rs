@@ -1,0 +1,201 @@
+//! Parquet and Arrow IPC tables.
+//!
+//! Numbers of any width (decimals too, as the nearest 64-bit floats), truth values, texts and dictionaries of these are
+//! read; nulls and NaN are missing. Dates, times, binary and nested columns are not variables.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use super::cell::{Cell, CellSink};
+use super::input::Input;
+use crate::error::{Error, Place, Result, Shortened};
+
+/// Rows decoded at once.
+const CHUNK_ROWS: usize = 4096;
+
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+
+pub(super) struct ColumnarTable {
+    input: Arc<Input>,
+    is_parquet: bool,
+    names: Vec<String>,
+    types: Vec<DataType>,
+    /// Columns that are read, in file order.
+    wanted: Vec<usize>,
+    batches: Batches,
+    current: Option<RecordBatch>,
+    next_row: u64,
+}
+
+impl ColumnarTable {
+    pub(super) fn new(input: Arc<Input>, is_parquet: bool) -> Result<Self> {
+        let (schema, batches) = open(&input, is_parquet, None)?;
+        let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let types = schema.fields().iter().map(|field| field.data_type().clone()).collect();
+        let mut seen = std::collections::HashMap::new();
+        for (ix, name) in names.iter().enumerate() {
+            if let Some(earlier) = seen.insert(name.as_str(), ix) {
+                let problem = format!("columns {} and {} have the same name; rename one", earlier + 1, ix + 1);
+                return Err(Error::data(input.place().column(name), problem));
+            }
+        }
+        let wanted = (0..names.len()).collect();
+        Ok(Self { input, is_parquet, names, types, wanted, batches, current: None, next_row: 0 })
+    }
+
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    pub(super) fn unusable(&self, column: usize) -> Option<String> {
+        let kind = match &self.types[column] {
+            DataType::Dictionary(_, values) => values,
+            kind => kind,
+        };
+        match kind {
+            DataType::Null => Some("it has no values".to_owned()),
+            DataType::Boolean | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => None,
+            kind if kind.is_numeric() => None,
+            kind if kind.is_temporal() => Some("it holds dates or times".to_owned()),
+            kind => Some(format!("its type {} is not one of numbers, truth values or texts", short_type(kind))),
+        }
+    }
+
+    pub(super) fn project(&mut self, wanted: &[bool]) -> Result<()> {
+        self.wanted = (0..self.names.len()).filter(|&ix| wanted[ix]).collect();
+        self.rewind()
+    }
+
+    pub(super) fn rewind(&mut self) -> Result<()> {
+        self.batches = open(&self.input, self.is_parquet, Some(&self.wanted))?.1;
+        self.current = None;
+        self.next_row = 0;
+        Ok(())
+    }
+
+    pub(super) fn read_rows(&mut self, max_rows: usize, sink: &mut impl CellSink) -> Result<usize> {
+        while self.current.as_ref().is_none_or(|batch| batch.num_rows() == 0) {
+            let batches = &mut self.batches;
+            match guarded(&self.input, self.is_parquet, || batches.next().transpose())? {
+                None => return Ok(0),
+                batch => self.current = batch,
+            }
+        }
+        let Some(batch) = self.current.take() else { return Ok(0) };
+        let n_rows = batch.num_rows().min(max_rows);
+        let (head, rest) = (batch.slice(0, n_rows), batch.slice(n_rows, batch.num_rows() - n_rows));
+        self.current = Some(rest);
+        for (array, &column) in head.columns().iter().zip(&self.wanted) {
+            let problem = |row: Option<usize>, what: String| {
+                let row = row.map(|row| self.next_row + row as u64 + 1);
+                Error::data(Place { row, ..self.input.place().column(&self.names[column]) }, what)
+            };
+            let array = plain(array).map_err(|what| problem(None, what))?;
+            let first_row = self.next_row;
+            feed(&array, |row, cell| sink.cell(first_row + row as u64, column, cell))
+                .map_err(|(row, what)| problem(Some(row), what))?;
+        }
+        self.next_row += n_rows as u64;
+        Ok(n_rows)
+    }
+}
+
+fn short_type(kind: &DataType) -> String {
+    let text = kind.to_string();
+    text.split(['(', '<']).next().unwrap_or_default().to_owned()
+}
+
+fn format_name(is_parquet: bool) -> &'static str {
+    if is_parquet { "Parquet" } else { "Arrow" }
+}
+
+/// Runs a step of the Arrow libraries, whose checks of a corrupt file are errors nearly everywhere, and panics in places.
+fn guarded<T>(input: &Input, is_parquet: bool, step: impl FnOnce() -> Result<T, ArrowError>) -> Result<T> {
+    let fail = |problem: String| Error::format(input.place(), format_name(is_parquet), problem);
+    match catch_unwind(AssertUnwindSafe(step)) {
+        Ok(result) => result.map_err(|error| fail(format!("{:?}", Shortened(&error.to_string())))),
+        Err(_) => Err(fail("the file is corrupt".to_owned())),
+    }
+}
+
+fn open(input: &Input, is_parquet: bool, wanted: Option<&[usize]>) -> Result<(SchemaRef, Batches)> {
+    let mut file = File::open(input.real_path()).map_err(|error| input.io_error(error))?;
+    guarded(input, is_parquet, || {
+        if is_parquet {
+            let builder = ParquetRecordBatchReaderBuilder::try_new(file)?.with_batch_size(CHUNK_ROWS);
+            let schema = Arc::clone(builder.schema());
+            let mask = wanted.map(|wanted| ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied()));
+            let builder = match mask {
+                Some(mask) => builder.with_projection(mask),
+                None => builder,
+            };
+            return Ok((schema, Box::new(builder.build()?) as Batches));
+        }
+        let mut magic = [0; 6];
+        let is_file = file.read_exact(&mut magic).is_ok() && &magic == b"ARROW1";
+        std::io::Seek::rewind(&mut file)?;
+        let wanted = wanted.map(<[usize]>::to_vec);
+        let reader = BufReader::new(file);
+        if is_file {
+            let reader = FileReader::try_new(reader, wanted)?;
+            Ok((reader.schema(), Box::new(reader) as Batches))
+        } else {
+            let reader = StreamReader::try_new(reader, wanted)?;
+            Ok((reader.schema(), Box::new(reader) as Batches))
+        }
+    })
+}
+
+/// The array as 64-bit floats, truth values or texts.
+fn plain(array: &ArrayRef) -> Result<ArrayRef, String> {
+    let target = match array.data_type() {
+        DataType::Dictionary(_, values) => values.as_ref().clone(),
+        kind => kind.clone(),
+    };
+    let target = if target.is_numeric() { DataType::Float64 } else { target };
+    if *array.data_type() == target {
+        return Ok(Arc::clone(array));
+    }
+    let unpacked = match array.data_type() {
+        DataType::Dictionary(_, values) => arrow_cast::cast(array, values),
+        _ => Ok(Arc::clone(array)),
+    };
+    unpacked.and_then(|array| arrow_cast::cast(&array, &target)).map_err(|error| error.to_string())
+}
+
+/// Gives the cells of an array one by one; a problem comes back with its row.
+fn feed(array: &ArrayRef, mut visit: impl FnMut(usize, Cell<'_>) -> Result<(), String>) -> Result<(), (usize, String)> {
+    let mut each = |row: usize, cell: Option<Cell<'_>>| visit(row, cell.unwrap_or(Cell::Missing)).map_err(|what| (row, what));
+    match array.data_type() {
+        DataType::Float64 => {
+            array.as_primitive::<Float64Type>().iter().enumerate().try_for_each(|(row, value)| each(row, value.map(Cell::Number)))
+        }
+        DataType::Boolean => array.as_boolean().iter().enumerate().try_for_each(|(row, value)| each(row, value.map(Cell::Bool))),
+        DataType::Utf8 => array
+            .as_string::<i32>()
+            .iter()
+            .enumerate()
+            .try_for_each(|(row, value)| each(row, value.map(|text| Cell::Text(text.as_bytes().trim_ascii())))),
+        DataType::LargeUtf8 => array
+            .as_string::<i64>()
+            .iter()
+            .enumerate()
+            .try_for_each(|(row, value)| each(row, value.map(|text| Cell::Text(text.as_bytes().trim_ascii())))),
+        DataType::Utf8View => array
+            .as_string_view()
+            .iter()
+            .enumerate()
+            .try_for_each(|(row, value)| each(row, value.map(|text| Cell::Text(text.as_bytes().trim_ascii())))),
+        kind => Err((0, format!("columns of type {} cannot be read", short_type(kind)))),
+    }
+}

@@ -1,0 +1,201 @@
+//! From cells to the codes and numbers of a column whose kind is known.
+
+use std::collections::HashMap;
+
+use super::cell::{Cell, count_problem, is_missing, number, number_key, number_text};
+use crate::data::{ColumnData, Kind, MISSING_CODE};
+use crate::error::Shortened;
+
+/// Marks a text that no label has.
+const UNKNOWN: u32 = MISSING_CODE - 1;
+
+/// How the cells of one column become codes or numbers.
+pub(super) enum Decoder {
+    Labels(Box<LabelTable>),
+    Number,
+    Count,
+    /// Numbers above 0 are code 1.
+    Threshold,
+}
+
+impl Decoder {
+    /// The decoder of a kind; `threshold` takes counts for a binary column.
+    pub(super) fn new(kind: &Kind, threshold: bool) -> Self {
+        match (kind, kind.labels()) {
+            (Kind::Binary { labels }, _) if threshold && labels == &["0", "1"] => Self::Threshold,
+            (_, Some(labels)) => Self::Labels(Box::new(LabelTable::new(labels))),
+            (Kind::Count, None) => Self::Count,
+            (_, None) => Self::Number,
+        }
+    }
+
+    /// Appends a cell to its column.
+    #[inline]
+    pub(super) fn push(&mut self, cell: Cell<'_>, data: &mut ColumnData) -> Result<(), String> {
+        match self {
+            Self::Labels(table) => {
+                let code = match cell {
+                    Cell::Text(&[byte]) if table.by_byte[usize::from(byte)] != UNKNOWN => table.by_byte[usize::from(byte)],
+                    _ => table.find(cell)?,
+                };
+                match data {
+                    // The code of a missing cell is all ones at either width.
+                    ColumnData::Codes8(codes) => codes.push(code as u8),
+                    ColumnData::Codes(codes) => codes.push(code),
+                    ColumnData::Reals(_) => unreachable!("a discrete column holds codes"),
+                }
+                Ok(())
+            }
+            Self::Number => {
+                data.push_number(cell_number(cell)?);
+                Ok(())
+            }
+            Self::Count => {
+                let value = cell_number(cell)?;
+                count_problem(value).map_or(Ok(()), Err)?;
+                data.push_number(value);
+                Ok(())
+            }
+            Self::Threshold => {
+                data.push_number(above_zero(cell_number(cell)?)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// The value of a stored cell of a sparse row: a number, or a code.
+    pub(super) fn number(&mut self, value: f64) -> Result<f64, String> {
+        if value.is_nan() {
+            return Ok(value);
+        }
+        match self {
+            Self::Labels(table) => table.find(Cell::Number(value)).map(f64::from),
+            Self::Number => Ok(value),
+            Self::Count => count_problem(value).map_or(Ok(value), Err),
+            Self::Threshold => above_zero(value),
+        }
+    }
+}
+
+fn above_zero(value: f64) -> Result<f64, String> {
+    if value < 0.0 {
+        return Err(format!("{} is negative, but the column is to be 1 where its counts are above 0", number_text(value)));
+    }
+    Ok(if value.is_nan() { value } else { f64::from(u8::from(value > 0.0)) })
+}
+
+/// The number of a cell, NaN if missing.
+pub(super) fn cell_number(cell: Cell<'_>) -> Result<f64, String> {
+    let value = match cell {
+        Cell::Missing => f64::NAN,
+        Cell::Number(value) => value,
+        Cell::Bool(value) => f64::from(u8::from(value)),
+        Cell::Text(text) => match number(text) {
+            Some(value) => value,
+            None if is_missing(text) => f64::NAN,
+            None => {
+                let shown = String::from_utf8_lossy(text);
+                return Err(format!("{:?} is not a number", Shortened(&shown)));
+            }
+        },
+    };
+    if value.is_infinite() {
+        return Err("the number is infinite; write missing values as an empty field".to_owned());
+    }
+    Ok(value)
+}
+
+/// Finds the code of a label.
+pub(super) struct LabelTable {
+    labels: Vec<String>,
+    by_byte: [u32; 256],
+    by_text: HashMap<Box<[u8]>, u32>,
+    /// Codes by number, where no two labels are the same number: `1.0` finds the label `1`.
+    by_number: HashMap<u64, u32>,
+    last: (Vec<u8>, u32),
+}
+
+impl LabelTable {
+    fn new(labels: &[String]) -> Self {
+        let mut by_byte = [UNKNOWN; 256];
+        let mut by_text = HashMap::with_capacity(labels.len());
+        let mut by_number = HashMap::new();
+        let mut numbers_are_unique = true;
+        for (code, label) in (0..).zip(labels) {
+            let text = label.as_bytes().trim_ascii();
+            by_text.insert(text.into(), code);
+            if let &[byte] = text {
+                by_byte[usize::from(byte)] = code;
+            }
+            if let Some(value) = number(text) {
+                numbers_are_unique &= by_number.insert(number_key(value), code).is_none();
+            }
+        }
+        if !numbers_are_unique {
+            by_number.clear();
+        }
+        if by_byte[usize::from(b'?')] == UNKNOWN {
+            by_byte[usize::from(b'?')] = MISSING_CODE;
+        }
+        Self { labels: labels.to_vec(), by_byte, by_text, by_number, last: (Vec::new(), MISSING_CODE) }
+    }
+
+    fn find(&mut self, cell: Cell<'_>) -> Result<u32, String> {
+        let code = match cell {
+            Cell::Missing => Some(MISSING_CODE),
+            Cell::Number(value) if value.is_nan() => Some(MISSING_CODE),
+            Cell::Number(value) => self.by_number.get(&number_key(value)).copied(),
+            Cell::Bool(value) => self.find_logical(if value { b"true" } else { b"false" }).or_else(|| {
+                let digit = if value { b'1' } else { b'0' };
+                Some(self.by_byte[usize::from(digit)]).filter(|&code| code != UNKNOWN)
+            }),
+            Cell::Text(text) if !text.is_empty() && text == self.last.0.as_slice() => return Ok(self.last.1),
+            Cell::Text(text) => {
+                let code = self.find_text(text);
+                if let Some(code) = code {
+                    self.last.0.clear();
+                    self.last.0.extend_from_slice(text);
+                    self.last.1 = code;
+                }
+                code
+            }
+        };
+        code.ok_or_else(|| self.unknown(cell))
+    }
+
+    /// A label may itself be spelled as a missing token; then it is the label.
+    fn find_text(&self, text: &[u8]) -> Option<u32> {
+        if let Some(&code) = self.by_text.get(text) {
+            return Some(code);
+        }
+        if is_missing(text) {
+            return Some(MISSING_CODE);
+        }
+        number(text)
+            .and_then(|value| self.by_number.get(&number_key(value)).copied())
+            .or_else(|| (text.len() <= 5).then(|| self.find_logical(text)).flatten())
+    }
+
+    fn find_logical(&self, text: &[u8]) -> Option<u32> {
+        let lower = text.to_ascii_lowercase();
+        if lower != b"true" && lower != b"false" {
+            return None;
+        }
+        let code = self.labels.iter().position(|label| label.as_bytes().eq_ignore_ascii_case(&lower));
+        code.and_then(|code| u32::try_from(code).ok())
+    }
+
+    fn unknown(&self, cell: Cell<'_>) -> String {
+        let value = match cell {
+            Cell::Text(text) => format!("{:?}", Shortened(&String::from_utf8_lossy(text))),
+            Cell::Number(value) => number_text(value),
+            Cell::Bool(value) => value.to_string(),
+            Cell::Missing => "a missing value".to_owned(),
+        };
+        const SHOWN: usize = 8;
+        let shown: Vec<String> = self.labels.iter().take(SHOWN).map(|label| format!("{:?}", Shortened(label))).collect();
+        let rest = self.labels.len().saturating_sub(SHOWN);
+        let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        format!("{value} is not a label of this column, which has {}{rest}", shown.join(", "))
+    }
+}

@@ -1,0 +1,179 @@
+//! Long events: one line for each thing that happened, with the id of its row (a patient) and the item (a code), and
+//! possibly a value.
+//!
+//! Rows come in the order in which their ids first appear, columns are the items in alphabetic order. Without a value a
+//! cell says whether the item is there at all; with one, the values of the same row and item are added up. A line without
+//! an item only says that its row exists.
+//!
+//! Ids that come in increasing order, as numbers or as text, are streamed; otherwise rows are held in memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::cell::{Cell, CellSink, is_missing, number, number_text};
+use super::decode::cell_number;
+use super::dense::Table;
+use super::input::Input;
+use super::options::ReadOptions;
+use super::overrides::unknown_column;
+use super::sparse::{Held, RowSource, Scan, SparseFile};
+use crate::error::{Error, Result};
+
+const CHUNK_ROWS: usize = 4096;
+
+/// One line: its row id, its item and its value.
+type Event = (Vec<u8>, Vec<u8>, f64);
+
+struct EventSource {
+    table: Table,
+    input: Arc<Input>,
+    sink: EventSink,
+    columns: HashMap<Vec<u8>, u32>,
+    /// Events read and not used yet, last first.
+    waiting: Vec<Event>,
+    held: Option<Held>,
+}
+
+/// Collects the cells of events; a columnar file gives them column by column.
+struct EventSink {
+    row: usize,
+    item: usize,
+    value: Option<usize>,
+    events: Vec<Event>,
+    first_row: u64,
+}
+
+impl CellSink for EventSink {
+    fn cell(&mut self, row: u64, column: usize, cell: Cell<'_>) -> Result<(), String> {
+        let ix = (row - self.first_row) as usize;
+        if ix >= self.events.len() {
+            self.events.resize(ix + 1, (Vec::new(), Vec::new(), 1.0));
+        }
+        let event = &mut self.events[ix];
+        if column == self.row {
+            event.0 = text(cell)?;
+            if event.0.is_empty() {
+                return Err("the event has no row id".to_owned());
+            }
+        } else if column == self.item {
+            event.1 = text(cell)?;
+        } else if self.value == Some(column) {
+            event.2 = cell_number(cell)?;
+        }
+        Ok(())
+    }
+}
+
+fn text(cell: Cell<'_>) -> Result<Vec<u8>, String> {
+    Ok(match cell {
+        Cell::Text(text) if is_missing(text) => Vec::new(),
+        Cell::Text(text) if std::str::from_utf8(text).is_err() => {
+            return Err("not UTF-8 text; save the file as UTF-8".to_owned());
+        }
+        Cell::Text(text) => text.to_vec(),
+        Cell::Number(value) if !value.is_nan() => number_text(value).into_bytes(),
+        Cell::Bool(value) => value.to_string().into_bytes(),
+        Cell::Number(_) | Cell::Missing => Vec::new(),
+    })
+}
+
+pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions) -> Result<SparseFile> {
+    let (row, item, value) = options.events.as_ref().expect("called when events are asked for");
+    let names = table.names();
+    let find = |name: &String| names.iter().position(|it| it == name).ok_or_else(|| unknown_column("--events", name, names));
+    let (row, item, value) = (find(row)?, find(item)?, value.as_ref().map(find).transpose()?);
+    if row == item || value == Some(row) || value == Some(item) {
+        return Err(Error::option("--events", "the row id, the item and the value must be different columns"));
+    }
+    let wanted: Vec<bool> = (0..names.len()).map(|ix| ix == row || ix == item || value == Some(ix)).collect();
+    table.project(&wanted)?;
+    let sink = EventSink { row, item, value, events: Vec::new(), first_row: 0 };
+    let input = Arc::clone(input);
+    let mut source = EventSource { table, input, sink, columns: HashMap::new(), waiting: Vec::new(), held: None };
+    let is_ordered = source.look_through()?;
+    let mut names: Vec<Vec<u8>> = std::mem::take(&mut source.columns).into_keys().collect();
+    names.sort_unstable();
+    source.columns = names.iter().cloned().zip(0..).collect();
+    source.rewind()?;
+    if !is_ordered {
+        source.held = Some(source.hold()?);
+    }
+    let scan = Scan::run(&mut source)?;
+    let names = names.into_iter().map(|name| String::from_utf8(name).expect("items were checked to be UTF-8")).collect();
+    Ok(SparseFile { source: Box::new(source), scan, names, named: true, is_open: true, is_presence: value.is_none() })
+}
+
+impl EventSource {
+    fn next_event(&mut self) -> Result<Option<Event>> {
+        if self.waiting.is_empty() {
+            let n_read = self.table.read_rows(CHUNK_ROWS, &mut self.sink)?;
+            self.sink.first_row += n_read as u64;
+            self.waiting.append(&mut self.sink.events);
+            self.waiting.reverse();
+        }
+        Ok(self.waiting.pop())
+    }
+
+    /// Collects the items; tells whether the ids increase, so that no row comes back after another.
+    fn look_through(&mut self) -> Result<bool> {
+        let (mut by_number, mut by_text) = (true, true);
+        let mut last: Option<Vec<u8>> = None;
+        while let Some((row, item, _)) = self.next_event()? {
+            if !item.is_empty() && !self.columns.contains_key(&item) {
+                if self.columns.len() >= u32::MAX as usize - 1 {
+                    return Err(Error::data(self.input.place(), "more items than can be read"));
+                }
+                self.columns.insert(item, 0);
+            }
+            if last.as_ref() != Some(&row) {
+                if let Some(last) = &last {
+                    by_number &= matches!((number(last), number(&row)), (Some(before), Some(after)) if before < after);
+                    by_text &= *last < row;
+                }
+                last = Some(row);
+            }
+        }
+        Ok(by_number || by_text)
+    }
+
+    fn hold(&mut self) -> Result<Held> {
+        let mut rows: HashMap<Vec<u8>, u32> = HashMap::new();
+        let mut cells = Vec::new();
+        while let Some((row, item, value)) = self.next_event()? {
+            let next = u32::try_from(rows.len()).map_err(|_| Error::data(self.input.place(), "more rows than can be held"))?;
+            let row = *rows.entry(row).or_insert(next);
+            if let Some(&column) = self.columns.get(&item) {
+                cells.push((row, column, value));
+            }
+        }
+        Ok(Held::new(rows.len(), cells))
+    }
+}
+
+impl RowSource for EventSource {
+    fn next_row(&mut self, row: &mut Vec<(u32, f64)>) -> Result<bool> {
+        if let Some(held) = &mut self.held {
+            return Ok(held.next_row(row));
+        }
+        let Some((id, item, value)) = self.next_event()? else { return Ok(false) };
+        row.extend(self.columns.get(&item).map(|&column| (column, value)));
+        while let Some(event) = self.next_event()? {
+            if event.0 != id {
+                self.waiting.push(event);
+                break;
+            }
+            row.extend(self.columns.get(&event.1).map(|&column| (column, event.2)));
+        }
+        Ok(true)
+    }
+
+    fn rewind(&mut self) -> Result<()> {
+        if let Some(held) = &mut self.held {
+            held.rewind();
+            return Ok(());
+        }
+        self.waiting.clear();
+        self.sink.first_row = 0;
+        self.table.rewind()
+    }
+}

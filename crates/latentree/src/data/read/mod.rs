@@ -1,0 +1,228 @@
+//! Readers of data files.
+//!
+//! [`open`] recognises a file by its first bytes and its ending, looks through it once to infer what its columns are
+//! (unless a schema is given), and gives a [`Reader`] that yields batches of bounded size as often as needed:
+//!
+//! | file | recognised by |
+//! | --- | --- |
+//! | CSV, TSV | `.csv`, `.tsv`, and all text that is nothing else |
+//! | Parquet, Arrow IPC (Feather 2) | the first bytes `PAR1`, `ARROW1` |
+//! | Matrix Market | the first bytes `%%MatrixMarket` |
+//! | UCI bag of words | a name that begins with `docword`, or `.txt` whose first three lines are whole numbers |
+//! | libsvm | `.svm`, `.libsvm` |
+//!
+//! Each may be compressed by gzip or Zstandard. Standard input (`-`) is kept in a temporary file so that it can be read
+//! twice. How kinds are inferred is told in the table of `infer`: 0/1 is binary, at most 12 different whole numbers
+//! are categories, other whole numbers from 0 up are counts, other numbers are continuous, text is categorical. In sparse
+//! files all columns have one kind: binary if all stored values are 1, else count or continuous.
+
+mod cell;
+#[cfg(feature = "columnar")]
+mod columnar;
+mod coordinate;
+mod csv;
+mod decode;
+mod dense;
+mod events;
+mod group;
+mod infer;
+mod input;
+mod libsvm;
+mod options;
+mod overrides;
+mod plan;
+mod sparse;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) use cell::number_text;
+pub use options::{KindOverride, ReadOptions};
+
+use self::coordinate::CoordinateFormat;
+use self::dense::{DenseReader, Table};
+use self::input::Input;
+use self::plan::Plan;
+use self::sparse::SparseReader;
+use super::{Batch, BatchSource, Schema};
+use crate::error::{Error, Result};
+use crate::file;
+use crate::index::ColIx;
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Csv(Option<u8>),
+    Parquet,
+    Arrow,
+    Coordinate(CoordinateFormat),
+    Libsvm,
+}
+
+/// A data file, read batch by batch.
+pub struct Reader {
+    input: Arc<Input>,
+    schema: Arc<Schema>,
+    body: Body,
+    absent: Vec<ColIx>,
+    warnings: Vec<String>,
+    n_rows: Option<u64>,
+    /// The file is not read from its first byte to its last.
+    is_columnar: bool,
+}
+
+enum Body {
+    Dense(Box<DenseReader>),
+    Sparse(Box<SparseReader>),
+}
+
+/// Opens a data file, or standard input for `-`.
+///
+/// # Errors
+/// If the file cannot be read or does not follow its format, if it has no rows, if an option names a column that is not
+/// there, or if a schema is given of which the file has no column. The error tells the file, and the line, row and column
+/// where there is one.
+///
+/// # Example
+/// ```
+/// use latentree::data::{self, Kind, ReadOptions};
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("votes.csv");
+/// std::fs::write(&path, "yes,party\n0,A\n1,B\n1,A\n")?;
+/// let mut reader = data::open(&path, &ReadOptions::default())?;
+/// let dataset = data::Dataset::read(&mut reader)?;
+/// assert_eq!(dataset.n_rows(), 3);
+/// assert_eq!(dataset.schema().columns()[0].kind, Kind::binary());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader> {
+    let mut input = Input::new(path)?;
+    let first = input.first_bytes(4096)?;
+    let format = recognise(path, &first);
+    if matches!(format, Format::Parquet | Format::Arrow) {
+        input.decompress()?;
+    }
+    let input = Arc::new(input);
+    let is_columnar = matches!(format, Format::Parquet | Format::Arrow);
+    if options.events.is_some() && matches!(format, Format::Coordinate(_) | Format::Libsvm) {
+        return Err(Error::option(
+            "--events",
+            format!("{} is not a table of events, which is CSV, TSV or Parquet", input.place()),
+        ));
+    }
+    let sparse = match format {
+        Format::Coordinate(format) => coordinate::open(&input, options, format)?,
+        Format::Libsvm => libsvm::open(&input, options)?,
+        Format::Csv(_) | Format::Parquet | Format::Arrow => {
+            let table = open_table(&input, format, options)?;
+            if options.events.is_some() {
+                events::open(table, &input, options)?
+            } else {
+                let (reader, plan, n_rows) = DenseReader::open(table, Arc::clone(&input), options)?;
+                return Ok(Reader::new(input, plan, Body::Dense(Box::new(reader)), n_rows, is_columnar));
+            }
+        }
+    };
+    let n_rows = sparse.scan.n_rows;
+    let (reader, plan) = SparseReader::open(sparse, Arc::clone(&input), options)?;
+    Ok(Reader::new(input, plan, Body::Sparse(Box::new(reader)), Some(n_rows), is_columnar))
+}
+
+fn recognise(path: &Path, first: &[u8]) -> Format {
+    let ending = file::ending(path);
+    if first.starts_with(b"PAR1") || ending == "parquet" {
+        return Format::Parquet;
+    }
+    if first.starts_with(b"ARROW1") || matches!(ending.as_str(), "arrow" | "feather" | "ipc") {
+        return Format::Arrow;
+    }
+    if first.get(..14).is_some_and(|banner| banner.eq_ignore_ascii_case(b"%%MatrixMarket")) || ending == "mtx" {
+        return Format::Coordinate(CoordinateFormat::MatrixMarket);
+    }
+    match ending.as_str() {
+        "csv" => Format::Csv(Some(b',')),
+        "tsv" | "tab" => Format::Csv(Some(b'\t')),
+        "svm" | "libsvm" => Format::Libsvm,
+        _ if coordinate::is_named_docword(path) || (ending == "txt" && coordinate::looks_like_docword(first)) => {
+            Format::Coordinate(CoordinateFormat::Docword)
+        }
+        _ => Format::Csv(None),
+    }
+}
+
+fn open_table(input: &Arc<Input>, format: Format, options: &ReadOptions) -> Result<Table> {
+    match format {
+        #[cfg(feature = "columnar")]
+        Format::Parquet | Format::Arrow => {
+            let table = columnar::ColumnarTable::new(Arc::clone(input), format == Format::Parquet)?;
+            Ok(Table::Columnar(Box::new(table)))
+        }
+        #[cfg(not(feature = "columnar"))]
+        Format::Parquet | Format::Arrow => {
+            let problem = "this build reads no Parquet and Arrow files (feature columnar is off); convert it to CSV";
+            Err(Error::data(input.place(), problem))
+        }
+        Format::Csv(by_ending) => Ok(Table::Csv(Box::new(csv::CsvTable::new(Arc::clone(input), options.header, by_ending)?))),
+        Format::Coordinate(_) | Format::Libsvm => unreachable!("sparse formats have no table"),
+    }
+}
+
+impl Reader {
+    fn new(input: Arc<Input>, plan: Plan, body: Body, n_rows: Option<u64>, is_columnar: bool) -> Self {
+        let Plan { schema, absent, warnings, .. } = plan;
+        Self { input, schema, body, absent, warnings, n_rows, is_columnar }
+    }
+
+    /// Columns of the given schema that the file does not have: they are missing in every row.
+    #[must_use]
+    pub fn absent_columns(&self) -> &[ColIx] {
+        &self.absent
+    }
+
+    /// What the user should know of how the file is read: columns left out, and why.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The SHA-256 of the decompressed bytes, as `sha256:` and 64 hexadecimal digits; `None` before the first full read.
+    #[must_use]
+    pub fn digest(&self) -> Option<String> {
+        if self.is_columnar { self.input.compute_digest() } else { self.input.digest() }
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("path", &self.input.path).field("n_rows", &self.n_rows).finish_non_exhaustive()
+    }
+}
+
+impl BatchSource for Reader {
+    fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
+        let batch = match &mut self.body {
+            Body::Dense(reader) => reader.next_batch()?,
+            Body::Sparse(reader) => reader.next_batch()?,
+        };
+        Ok(batch.map(Arc::new))
+    }
+
+    fn rewind(&mut self) -> Result<()> {
+        match &mut self.body {
+            Body::Dense(reader) => reader.rewind(),
+            Body::Sparse(reader) => reader.rewind(),
+        }
+    }
+
+    fn n_rows_hint(&self) -> Option<u64> {
+        self.n_rows
+    }
+}

@@ -1,0 +1,161 @@
+//! How a data file is to be read.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::data::Schema;
+
+/// What a user says a column is, against what its values look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KindOverride {
+    /// Every distinct value is a label.
+    Categorical,
+    /// Two labels; counts become 1 where they are above 0.
+    Binary,
+    /// A real number.
+    Continuous,
+    /// A number of events.
+    Count,
+    /// The column is not a variable.
+    Ignore,
+}
+
+impl KindOverride {
+    /// The kind named as users write it.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "categorical" => Self::Categorical,
+            "binary" => Self::Binary,
+            "continuous" => Self::Continuous,
+            "count" => Self::Count,
+            "ignore" => Self::Ignore,
+            _ => return None,
+        })
+    }
+
+    /// The name users write.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Categorical => "categorical",
+            Self::Binary => "binary",
+            Self::Continuous => "continuous",
+            Self::Count => "count",
+            Self::Ignore => "ignore",
+        }
+    }
+}
+
+/// How a data file is to be read; the default infers all that can be inferred.
+///
+/// # Example
+/// ```
+/// use latentree::data::{KindOverride, ReadOptions};
+/// let options = ReadOptions::default().header(false).kind("x3", KindOverride::Count).weights("x9");
+/// assert!(!options.header);
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// Whether CSV and TSV files begin with the column names; without them columns are `x1`, `x2`, ….
+    pub header: bool,
+    /// Long events: the columns of the row id, of the item and, where there is one, of the value.
+    pub events: Option<(String, String, Option<String>)>,
+    /// Names of the columns of a sparse file, one a line.
+    pub names: Option<PathBuf>,
+    /// The schema the file must fit, such as a model's.
+    pub schema: Option<Arc<Schema>>,
+    /// A JSON file with the kinds of some columns.
+    pub schema_file: Option<PathBuf>,
+    /// Kinds by column name; `*` is every column that is not named.
+    pub kinds: Vec<(String, KindOverride)>,
+    /// A CSV file `item,group` that joins columns into vector-valued variables.
+    pub group: Option<PathBuf>,
+    /// The column of row weights.
+    pub weights: Option<String>,
+    /// Rows per batch; chosen by the number of columns if not given.
+    pub batch_rows: Option<usize>,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            header: true,
+            events: None,
+            names: None,
+            schema: None,
+            schema_file: None,
+            kinds: Vec::new(),
+            group: None,
+            weights: None,
+            batch_rows: None,
+        }
+    }
+}
+
+impl ReadOptions {
+    /// Sets whether text tables begin with column names.
+    #[must_use]
+    pub fn header(mut self, header: bool) -> Self {
+        self.header = header;
+        self
+    }
+
+    /// Reads long events: the columns of the row id, the item and the value.
+    #[must_use]
+    pub fn events(mut self, row: impl Into<String>, item: impl Into<String>, value: Option<String>) -> Self {
+        self.events = Some((row.into(), item.into(), value));
+        self
+    }
+
+    /// Takes the columns' names from a file.
+    #[must_use]
+    pub fn names(mut self, names: impl Into<PathBuf>) -> Self {
+        self.names = Some(names.into());
+        self
+    }
+
+    /// Fits the file to this schema.
+    #[must_use]
+    pub fn schema(mut self, schema: Arc<Schema>) -> Self {
+        self.schema = Some(schema);
+        self
+    }
+
+    /// Takes kinds from a JSON file.
+    #[must_use]
+    pub fn schema_file(mut self, schema_file: impl Into<PathBuf>) -> Self {
+        self.schema_file = Some(schema_file.into());
+        self
+    }
+
+    /// Says what a column is; `*` is every column that is not named.
+    #[must_use]
+    pub fn kind(mut self, name: impl Into<String>, kind: KindOverride) -> Self {
+        self.kinds.push((name.into(), kind));
+        self
+    }
+
+    /// Joins columns into vector-valued variables by a CSV file `item,group`.
+    #[must_use]
+    pub fn group(mut self, group: impl Into<PathBuf>) -> Self {
+        self.group = Some(group.into());
+        self
+    }
+
+    /// Takes row weights from a column.
+    #[must_use]
+    pub fn weights(mut self, weights: impl Into<String>) -> Self {
+        self.weights = Some(weights.into());
+        self
+    }
+
+    /// Sets the rows per batch.
+    #[must_use]
+    pub fn batch_rows(mut self, batch_rows: usize) -> Self {
+        self.batch_rows = Some(batch_rows);
+        self
+    }
+}

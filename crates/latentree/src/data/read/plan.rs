@@ -1,0 +1,226 @@
+//! From the columns of a file to the columns of a schema.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::group::Groups;
+use super::options::{KindOverride, ReadOptions};
+use super::overrides::{Overrides, Told, unknown_column};
+use crate::data::{Column, Kind, Schema};
+use crate::error::{Error, Place, Result, Shortened};
+use crate::index::ColIx;
+
+/// Where the cells of one column of the file go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    Skip,
+    Weight,
+    /// A column of the schema.
+    Column(usize),
+}
+
+/// What becomes of every column of a file.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) schema: Arc<Schema>,
+    /// One for each column of the file.
+    pub(super) targets: Vec<Target>,
+    /// For each column of the schema, whether counts are to be taken as "above 0".
+    pub(super) thresholds: Vec<bool>,
+    /// Columns of the schema that the file does not have.
+    pub(super) absent: Vec<ColIx>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// What the data say of a column that is to be read.
+pub(super) enum Verdict {
+    Kind(Kind),
+    /// Not a variable, with the reason for a warning.
+    Leave(String),
+}
+
+/// The columns of a file.
+pub(super) struct Columns<'a> {
+    pub(super) place: Place,
+    pub(super) names: &'a [String],
+    /// Whether the file gave the names; otherwise columns are known by their position.
+    pub(super) named: bool,
+}
+
+impl Plan {
+    /// A plan whose kinds come from the data and the user.
+    pub(super) fn infer(
+        columns: &Columns<'_>,
+        options: &ReadOptions,
+        overrides: &Overrides,
+        mut verdict: impl FnMut(usize, &Told) -> Result<Verdict>,
+    ) -> Result<Self> {
+        overrides.check_names(columns.names, options)?;
+        let weight = weight_column(columns, options)?;
+        let mut warnings = Vec::new();
+        let mut chosen: Vec<(usize, Kind, bool)> = Vec::new();
+        for (ix, name) in columns.names.iter().enumerate() {
+            let told = overrides.of(name);
+            if weight == Some(ix) || told.kind == Some(KindOverride::Ignore) {
+                continue;
+            }
+            let is_threshold = told.kind == Some(KindOverride::Binary) && told.labels.is_none();
+            match verdict(ix, &told)? {
+                Verdict::Kind(kind) => chosen.push((ix, told.fixed_kind().unwrap_or(kind), is_threshold)),
+                Verdict::Leave(reason) => warnings.push(format!("column {:?} is left out: {reason}", Shortened(name))),
+            }
+        }
+        if chosen.is_empty() {
+            let problem = "no column is left to read as a variable; give the kinds of those that should be";
+            return Err(Error::data(columns.place.clone(), problem));
+        }
+        let groups = read_groups(options, overrides)?;
+        let members = join(columns, &chosen, groups, options, &mut warnings)?;
+        let mut builder = Schema::builder();
+        let mut targets = vec![Target::Skip; columns.names.len()];
+        let mut thresholds = Vec::with_capacity(chosen.len());
+        let scalar_names: std::collections::HashSet<&str> =
+            members.iter().filter(|(group, _)| group.is_none()).map(|(_, of)| columns.names[chosen[of[0]].0].as_str()).collect();
+        for (group, of) in &members {
+            let mut taken = Vec::with_capacity(of.len());
+            for &which in of {
+                let (ix, kind, is_threshold) = &chosen[which];
+                targets[*ix] = Target::Column(thresholds.len());
+                thresholds.push(*is_threshold);
+                taken.push(Column { name: columns.names[*ix].clone(), kind: kind.clone() });
+            }
+            builder = match group {
+                None => taken.into_iter().fold(builder, |builder, column| builder.scalar(column.name, column.kind)),
+                Some(group) if scalar_names.contains(group.as_str()) => {
+                    let name = format!("{group} (group)");
+                    warnings.push(format!("the group {:?} is called {name:?}: a column has its name", Shortened(group)));
+                    builder.group(name, taken)
+                }
+                Some(group) => builder.group(group.clone(), taken),
+            };
+        }
+        if let Some(ix) = weight {
+            targets[ix] = Target::Weight;
+        }
+        let schema = builder.build().map_err(|error| match columns.place.file.as_deref() {
+            Some(file) => error.in_file(file),
+            None => error,
+        })?;
+        Ok(Self { schema: Arc::new(schema), targets, thresholds, absent: Vec::new(), warnings })
+    }
+
+    /// A plan that fits a file to a schema.
+    pub(super) fn fit(schema: &Arc<Schema>, columns: &Columns<'_>, options: &ReadOptions, overrides: &Overrides) -> Result<Self> {
+        let weight = weight_column(columns, options)?;
+        let n_columns = columns.names.len() - usize::from(weight.is_some());
+        let mut targets = vec![Target::Skip; columns.names.len()];
+        let mut is_found = vec![false; schema.columns().len()];
+        let by_position = !columns.named;
+        if by_position && n_columns != schema.columns().len() {
+            let problem = format!(
+                "the file has {n_columns} columns without names, and {} are expected; give the columns names",
+                schema.columns().len()
+            );
+            return Err(Error::data(columns.place.clone(), problem));
+        }
+        let mut position = 0;
+        for (ix, name) in columns.names.iter().enumerate() {
+            if weight == Some(ix) {
+                targets[ix] = Target::Weight;
+                continue;
+            }
+            let column = if by_position { Some(ColIx::new(position)) } else { schema.find_column(name) };
+            position += 1;
+            if let Some(column) = column
+                && overrides.of(&schema.column(column).name).kind != Some(KindOverride::Ignore)
+            {
+                targets[ix] = Target::Column(column.get());
+                is_found[column.get()] = true;
+            }
+        }
+        if !is_found.contains(&true) {
+            let expected: Vec<String> =
+                schema.columns().iter().take(5).map(|column| format!("{:?}", Shortened(&column.name))).collect();
+            let problem = format!(
+                "none of the {} columns that are expected is there ({}, …); check the header",
+                schema.columns().len(),
+                expected.join(", ")
+            );
+            return Err(Error::data(columns.place.clone(), problem));
+        }
+        for column in schema.columns() {
+            let told = overrides.by_name(&column.name);
+            let conflicts = told.is_some_and(|told| told != KindOverride::Ignore && told.name() != column.kind.name());
+            if let (true, Some(told)) = (conflicts, told) {
+                let problem = format!(
+                    "column {:?} cannot be {}: it is {} in the schema it must fit",
+                    Shortened(&column.name),
+                    told.name(),
+                    column.kind.name()
+                );
+                return Err(Error::option("--kind", problem));
+            }
+        }
+        let thresholds =
+            schema.columns().iter().map(|column| overrides.of(&column.name).kind == Some(KindOverride::Binary)).collect();
+        let absent = (0..is_found.len()).filter(|&ix| !is_found[ix]).map(ColIx::new).collect();
+        Ok(Self { schema: Arc::clone(schema), targets, thresholds, absent, warnings: Vec::new() })
+    }
+}
+
+fn weight_column(columns: &Columns<'_>, options: &ReadOptions) -> Result<Option<usize>> {
+    let Some(weights) = &options.weights else { return Ok(None) };
+    match columns.names.iter().position(|name| name == weights) {
+        None => Err(unknown_column("--weights", weights, columns.names)),
+        found => Ok(found),
+    }
+}
+
+fn read_groups(options: &ReadOptions, overrides: &Overrides) -> Result<Option<Groups>> {
+    if options.group.is_none() && overrides.groups.is_empty() {
+        return Ok(None);
+    }
+    let mut groups = options.group.as_deref().map(Groups::read).transpose()?.unwrap_or_default();
+    for (item, group) in &overrides.groups {
+        groups.insert(item.clone(), group.clone());
+    }
+    Ok(Some(groups))
+}
+
+/// The variables in the order of their first column: a group's name, if it is one, and which columns it has.
+fn join(
+    columns: &Columns<'_>,
+    chosen: &[(usize, Kind, bool)],
+    groups: Option<Groups>,
+    options: &ReadOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<(Option<String>, Vec<usize>)>> {
+    let groups = groups.unwrap_or_default();
+    let mut variables: Vec<(Option<String>, Vec<usize>)> = Vec::new();
+    let mut place_of: HashMap<&str, usize> = HashMap::new();
+    for (which, (ix, ..)) in chosen.iter().enumerate() {
+        match groups.group_of.get(&columns.names[*ix]) {
+            None => variables.push((None, vec![which])),
+            Some(group) => {
+                let place = *place_of.entry(group).or_insert_with(|| {
+                    variables.push((Some(group.clone()), Vec::new()));
+                    variables.len() - 1
+                });
+                variables[place].1.push(which);
+            }
+        }
+    }
+    if let (true, Some(path)) = (place_of.is_empty(), &options.group) {
+        let problem = format!(
+            "none of its {} items is a column of {}; the first column of the file is the item, the second its group",
+            groups.group_of.len(),
+            columns.place
+        );
+        return Err(Error::data(Place::file(path), problem));
+    }
+    if groups.n_ambiguous > 0 {
+        let path = options.group.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
+        warnings.push(format!("{path}: {} items are in several groups; the first listed is taken", groups.n_ambiguous));
+    }
+    Ok(variables)
+}

@@ -1,0 +1,350 @@
+//! Sparse tables: rows that list their non-zero cells, whatever the format.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::cell::{count_problem, number_text};
+use super::decode::Decoder;
+use super::dense::weight_problem;
+use super::input::Input;
+use super::options::{KindOverride, ReadOptions};
+use super::overrides::Overrides;
+use super::plan::{Columns, Plan, Target, Verdict};
+use crate::data::{Batch, Block, Kind, Schema, SparseRows};
+use crate::error::{Error, Place, Result};
+use crate::file;
+
+/// Rows in a batch of sparse rows.
+const BATCH_ROWS: usize = 16384;
+/// Stored cells after which a batch ends before it has its rows.
+const BATCH_CELLS: usize = 1 << 22;
+/// Longest file of names.
+const NAMES_LIMIT: u64 = 1 << 31;
+/// Columns a file may claim without naming them or storing cells for them.
+const FREE_COLUMNS: u64 = 1 << 20;
+
+/// Rows of stored cells in the file's own column numbers, from zero.
+pub(super) trait RowSource: Send {
+    /// Puts the next row's cells into `row`, any order, a column possibly twice; `false` at the end.
+    fn next_row(&mut self, row: &mut Vec<(u32, f64)>) -> Result<bool>;
+
+    /// Starts again.
+    fn rewind(&mut self) -> Result<()>;
+}
+
+/// Rows held in memory, for files whose cells are not stored row by row.
+#[derive(Debug)]
+pub(super) struct Held {
+    starts: Vec<usize>,
+    cells: Vec<(u32, f64)>,
+    next: usize,
+}
+
+impl Held {
+    /// Sorts cells of row, column and value into rows.
+    pub(super) fn new(n_rows: usize, mut cells: Vec<(u32, u32, f64)>) -> Self {
+        cells.sort_by_key(|&(row, column, _)| (row, column));
+        let mut starts = vec![0; n_rows + 1];
+        for &(row, ..) in &cells {
+            starts[row as usize + 1] += 1;
+        }
+        for row in 0..n_rows {
+            starts[row + 1] += starts[row];
+        }
+        Self { starts, cells: cells.into_iter().map(|(_, column, value)| (column, value)).collect(), next: 0 }
+    }
+
+    pub(super) fn next_row(&mut self, row: &mut Vec<(u32, f64)>) -> bool {
+        let Some(&end) = self.starts.get(self.next + 1) else { return false };
+        row.extend_from_slice(&self.cells[self.starts[self.next]..end]);
+        self.next += 1;
+        true
+    }
+
+    pub(super) fn rewind(&mut self) {
+        self.next = 0;
+    }
+}
+
+/// What the stored values of a whole file look like.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Scan {
+    pub(super) n_rows: u64,
+    n_cells: u64,
+    pub(super) first_column: Option<u32>,
+    pub(super) last_column: Option<u32>,
+    all_ones: bool,
+    all_counts: bool,
+    largest: f64,
+}
+
+impl Scan {
+    /// Reads all rows once, and rewinds.
+    pub(super) fn run(source: &mut dyn RowSource) -> Result<Self> {
+        let mut scan =
+            Self { n_rows: 0, n_cells: 0, first_column: None, last_column: None, all_ones: true, all_counts: true, largest: 0.0 };
+        let mut row = Vec::new();
+        while source.next_row(&mut row)? {
+            scan.n_rows += 1;
+            // Indices of cells that hold 0 count too: they tell how many columns there are.
+            for &(column, _) in &row {
+                scan.first_column = Some(scan.first_column.map_or(column, |first| first.min(column)));
+                scan.last_column = Some(scan.last_column.map_or(column, |last| last.max(column)));
+            }
+            tidy(&mut row);
+            for &(_, value) in row.iter().filter(|(_, value)| !value.is_nan()) {
+                scan.n_cells += 1;
+                scan.all_ones &= value == 1.0;
+                scan.all_counts &= count_problem(value).is_none();
+                scan.largest = scan.largest.max(value);
+            }
+            row.clear();
+        }
+        source.rewind()?;
+        Ok(scan)
+    }
+
+    /// The kind of all columns that the user says nothing of.
+    fn kind(&self) -> Kind {
+        match (self.all_ones, self.all_counts) {
+            (true, _) => Kind::binary(),
+            (false, true) => Kind::Count,
+            (false, false) => Kind::Continuous,
+        }
+    }
+
+    /// The kind of a column the user may say something of.
+    fn told_kind(&self, told: Option<KindOverride>) -> Result<Kind, String> {
+        const STATES_LIMIT: f64 = 255.0;
+        Ok(match told {
+            None | Some(KindOverride::Ignore) => self.kind(),
+            Some(KindOverride::Binary) => Kind::binary(),
+            Some(KindOverride::Count) => Kind::Count,
+            Some(KindOverride::Continuous) => Kind::Continuous,
+            Some(KindOverride::Categorical) if self.all_counts && self.largest < STATES_LIMIT => {
+                Kind::numbered((self.largest as usize + 1).max(2))
+            }
+            Some(KindOverride::Categorical) => {
+                return Err("cells of a sparse file that are to be categorical must be whole numbers from 0 to 254".to_owned());
+            }
+        })
+    }
+
+    /// Fails if a file claims far more columns than it could use: their names alone would fill the memory.
+    pub(super) fn check_columns(&self, place: Place, n_columns: u64) -> Result<()> {
+        let limit = FREE_COLUMNS.saturating_add(self.n_cells.saturating_mul(16)).min(u64::from(u32::MAX - 1));
+        if n_columns > limit {
+            let problem =
+                format!("{n_columns} columns are claimed but only {} cells are stored; is the size right?", self.n_cells);
+            return Err(Error::data(place, problem));
+        }
+        Ok(())
+    }
+}
+
+/// Sorts a row's cells by column, adds up those of the same column and drops zeros.
+fn tidy(row: &mut Vec<(u32, f64)>) {
+    if !row.is_sorted_by(|left, right| left.0 < right.0) {
+        row.sort_by_key(|&(column, _)| column);
+        row.dedup_by(|later, kept| {
+            let is_same = later.0 == kept.0;
+            if is_same {
+                // A value that is there goes before one that is missing.
+                kept.1 = match (kept.1.is_nan(), later.1.is_nan()) {
+                    (true, _) => later.1,
+                    (_, true) => kept.1,
+                    _ => kept.1 + later.1,
+                };
+            }
+            is_same
+        });
+    }
+    row.retain(|&(_, value)| value != 0.0);
+}
+
+/// A sparse file that has been looked through.
+pub(super) struct SparseFile {
+    pub(super) source: Box<dyn RowSource>,
+    pub(super) scan: Scan,
+    pub(super) names: Vec<String>,
+    /// Whether the names are the file's or the user's, not made up.
+    pub(super) named: bool,
+    /// Whether the columns are what the file happens to mention: then one that it does not mention is zero, not missing.
+    pub(super) is_open: bool,
+    /// Whether cells only say that something is there: binary, unless the user asks for counts.
+    pub(super) is_presence: bool,
+}
+
+/// Reads a sparse table batch by batch.
+pub(super) struct SparseReader {
+    source: Box<dyn RowSource>,
+    input: Arc<Input>,
+    schema: Arc<Schema>,
+    targets: Vec<Target>,
+    decoders: Vec<Decoder>,
+    missing: Vec<u32>,
+    has_weights: bool,
+    batch_rows: usize,
+    next_row: u64,
+    row: Vec<(u32, f64)>,
+}
+
+impl SparseReader {
+    pub(super) fn open(file: SparseFile, input: Arc<Input>, options: &ReadOptions) -> Result<(Self, Plan)> {
+        let overrides = Overrides::new(options)?;
+        let SparseFile { source, scan, names, named, is_open, is_presence } = file;
+        if scan.n_rows == 0 {
+            return Err(Error::data(input.place(), "no rows"));
+        }
+        let columns = Columns { place: input.place(), names: &names, named };
+        let mut plan = match &options.schema {
+            Some(schema) => Plan::fit(schema, &columns, options, &overrides)?,
+            None => Plan::infer(&columns, options, &overrides, |ix, told| {
+                let presence = is_presence && told.kind.is_none();
+                let kind = scan.told_kind(if presence { Some(KindOverride::Binary) } else { told.kind });
+                kind.map(Verdict::Kind).map_err(|problem| Error::data(input.place().column(&names[ix]), problem))
+            })?,
+        };
+        if is_open {
+            plan.absent.clear();
+        }
+        for column in plan.schema.columns() {
+            let zero_is_first = column.kind.labels().is_none_or(|labels| super::cell::number(labels[0].as_bytes()) == Some(0.0));
+            if !zero_is_first {
+                let problem = "cells that a sparse file does not store are 0, but the first label of the column is not 0";
+                return Err(Error::data(input.place().column(&column.name), problem));
+            }
+        }
+        let kinds = plan.schema.columns().iter().zip(&plan.thresholds);
+        let decoders = kinds.map(|(column, &threshold)| Decoder::new(&column.kind, threshold || is_presence)).collect();
+        let reader = Self {
+            source,
+            input,
+            schema: Arc::clone(&plan.schema),
+            targets: plan.targets.clone(),
+            decoders,
+            missing: plan.absent.iter().map(|column| column.get() as u32).collect(),
+            has_weights: plan.targets.contains(&Target::Weight),
+            batch_rows: options.batch_rows.unwrap_or(BATCH_ROWS).max(1),
+            next_row: 0,
+            row: Vec::new(),
+        };
+        Ok((reader, plan))
+    }
+
+    pub(super) fn rewind(&mut self) -> Result<()> {
+        self.next_row = 0;
+        self.source.rewind()
+    }
+
+    pub(super) fn next_batch(&mut self) -> Result<Option<Batch>> {
+        let mut rows = SparseRows::default();
+        let mut values = Vec::new();
+        let mut weights = self.has_weights.then(Vec::new);
+        while rows.n_rows() < self.batch_rows && rows.columns.len() < BATCH_CELLS {
+            self.row.clear();
+            if !self.source.next_row(&mut self.row)? {
+                break;
+            }
+            tidy(&mut self.row);
+            let row_number = self.next_row + rows.n_rows() as u64 + 1;
+            let weight = decode_row(&mut self.row, &self.targets, &mut self.decoders).map_err(|(column, problem)| {
+                let place = self.input.place().row(row_number);
+                let place = match column {
+                    Some(column) => place.column(&self.schema.columns()[column].name),
+                    None => place,
+                };
+                Error::data(place, problem)
+            })?;
+            self.row.extend(self.missing.iter().map(|&column| (column, f64::NAN)));
+            if !self.row.is_sorted_by_key(|&(column, _)| column) {
+                self.row.sort_unstable_by_key(|&(column, _)| column);
+            }
+            rows.columns.extend(self.row.iter().map(|&(column, _)| column));
+            values.extend(self.row.iter().map(|&(_, value)| value));
+            rows.starts.push(rows.columns.len());
+            if let Some(weights) = &mut weights {
+                weights.push(weight);
+            }
+        }
+        let n_rows = rows.n_rows();
+        if n_rows == 0 {
+            return Ok(None);
+        }
+        rows.values = values.iter().any(|&value| value != 1.0).then_some(values);
+        let batch = Batch { first_row: self.next_row, n_rows, block: Block::Sparse(rows), weights };
+        self.next_row += n_rows as u64;
+        Ok(Some(batch))
+    }
+}
+
+/// Turns the file's columns and values into the schema's, and takes the weight out; it is 0 where none is stored.
+fn decode_row(row: &mut Vec<(u32, f64)>, targets: &[Target], decoders: &mut [Decoder]) -> Result<f64, (Option<usize>, String)> {
+    let mut weight = 0.0;
+    let mut problem = None;
+    row.retain_mut(|(column, value)| match targets[*column as usize] {
+        Target::Skip => false,
+        Target::Weight => {
+            weight = *value;
+            false
+        }
+        Target::Column(ix) => match decoders[ix].number(*value) {
+            Ok(decoded) => {
+                (*column, *value) = (ix as u32, decoded);
+                decoded != 0.0
+            }
+            Err(what) => {
+                let hint = if *value > 1.0 { "; the kind binary takes values above 0 as 1" } else { "" };
+                problem.get_or_insert((Some(ix), format!("{what}{hint}")));
+                false
+            }
+        },
+    });
+    match (problem, weight_problem(weight)) {
+        (Some(problem), _) => Err(problem),
+        (None, Some(what)) => Err((None, what)),
+        (None, None) => Ok(weight),
+    }
+}
+
+/// Reads a file of names, one a line; blank lines at its end do not count.
+pub(super) fn read_names(path: &Path) -> Result<Vec<String>> {
+    let mut text = String::new();
+    file::open(path)?.take(NAMES_LIMIT).read_to_string(&mut text).map_err(Error::io("read", path))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let names: Vec<String> = text.trim_end().lines().map(|line| line.trim().to_owned()).collect();
+    let mut seen = std::collections::HashMap::with_capacity(names.len());
+    for (ix, name) in names.iter().enumerate() {
+        if name.is_empty() {
+            return Err(Error::data(Place::file(path).line(ix as u64 + 1), "a blank line among the names"));
+        }
+        if let Some(earlier) = seen.insert(name.as_str(), ix) {
+            let problem = format!("the name stands on lines {} and {}", earlier + 1, ix + 1);
+            return Err(Error::data(Place::file(path).column(name), problem));
+        }
+    }
+    Ok(names)
+}
+
+/// The names of `n_columns` columns: the user's, which must be as many (or more, if `may_exceed`), or `x1`, `x2`, ….
+pub(super) fn column_names(
+    options: &ReadOptions,
+    place: &Place,
+    n_columns: u64,
+    may_exceed: bool,
+) -> Result<(Vec<String>, bool)> {
+    let Some(path) = &options.names else {
+        return Ok(((1..=n_columns).map(|ix| format!("x{ix}")).collect(), false));
+    };
+    let names = read_names(path)?;
+    let fits = names.len() as u64 == n_columns || (may_exceed && names.len() as u64 > n_columns);
+    if !fits {
+        return Err(Error::Mismatch {
+            left: place.to_string(),
+            right: path.display().to_string(),
+            problem: format!("{n_columns} columns but {} names, one a line", number_text(names.len() as f64)),
+        });
+    }
+    Ok((names, true))
+}
