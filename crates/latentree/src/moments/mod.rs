@@ -1,1 +1,15 @@
 //! Stage 2, moments: mergeable statistics of rows.
+//!
+//! Everything that touches rows is a pass that folds batches into an [`Accumulator`]: observe, merge, finish, and bytes in
+//! and out. [`fold`] runs a pass on the cores of this machine; on a cluster the same accumulator runs per partition and its
+//! bytes are merged; in a federation each site sends only its accumulator. What comes after never sees where rows live.
+//!
+//! [`PairMoments`] holds the first and second moments of all columns: enough for every distance and structure learner.
+
+mod accumulator;
+mod executor;
+mod pair;
+
+pub use accumulator::Accumulator;
+pub use executor::fold;
+pub use pair::{PairMoments, PairOptions};

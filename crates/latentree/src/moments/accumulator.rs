@@ -1,0 +1,56 @@
+//! What a pass over the rows collects.
+
+use crate::data::Batch;
+use crate::error::Result;
+
+/// Statistics of rows that merge: a commutative monoid over sets of rows.
+///
+/// `observe` adds rows, `merge` adds what another accumulator has seen, and the bytes carry an accumulator between
+/// processes. Counts are the same whatever the split of the rows and the order of merging; floating-point sums are the same
+/// up to rounding, and bit for bit when the batches and the order of merging are the same.
+pub trait Accumulator: Sized + Send {
+    /// What the accumulator becomes when all rows are seen.
+    type Output;
+
+    /// Adds the rows of a batch.
+    ///
+    /// # Errors
+    /// If the batch does not fit the accumulator's schema or holds cells that cannot be used. What was collected before
+    /// stays as it was.
+    fn observe(&mut self, batch: &Batch) -> Result<()>;
+
+    /// Adds all that another accumulator has seen.
+    ///
+    /// # Errors
+    /// If the two are not statistics of the same columns.
+    fn merge(&mut self, other: Self) -> Result<()>;
+
+    /// An accumulator of the same shape that has seen no rows.
+    #[must_use]
+    fn empty(&self) -> Self;
+
+    /// How many partial accumulators an executor may keep at once: 1 for a big accumulator whose `observe` is parallel
+    /// inside, a fixed number such as 16 for a small one. Never depends on the number of threads, since the order of
+    /// floating-point additions follows from it.
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    /// Ends the pass.
+    ///
+    /// # Errors
+    /// If what was seen does not determine the output.
+    fn finish(self) -> Result<Self::Output>;
+
+    /// The accumulator as versioned bytes.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn to_bytes(&self) -> Result<Vec<u8>>;
+
+    /// The accumulator from what [`to_bytes`](Self::to_bytes) gave.
+    ///
+    /// # Errors
+    /// If the bytes are cut, changed, or of a version that this program does not read.
+    fn from_bytes(bytes: &[u8]) -> Result<Self>;
+}

@@ -1,0 +1,192 @@
+//! First and second moments of all pairs of columns.
+//!
+//! Each row becomes a feature vector φ: the constant 1; for each column its value features — binary: x; categorical: one-hot;
+//! continuous and count: x − s and, if asked, (x − s)², with s fixed by the first batch to avoid cancellation — and one
+//! *missing indicator* for each column that has shown a missing cell. A missing cell has value features 0. The accumulator is
+//! the Gram matrix G = Σ w φ φᵀ over rows of weight w, from which everything pairwise-complete follows. With c the constant,
+//! m_i the indicator of column i:
+//!
+//! - weight of rows where i and j are present: n_ij = G\[c,c\] − G\[c,m_i\] − G\[c,m_j\] + G\[m_i,m_j\];
+//! - Σ w x_i where j is present: G\[c,x_i\] − G\[x_i,m_j\];
+//! - Σ w x_i x_j where both are present: G\[x_i,x_j\].
+//!
+//! An indicator was 0 in all rows before its column's first missing cell, so it can be appended late and nothing has to be
+//! redone. G is a packed lower triangle, cell (i ≥ j) at i(i+1)/2 + j: appended features append rows. Cells are 32-bit counts
+//! while all features are 0/1 and rows have no weights, 64-bit floating-point sums after. Columns with very many labels are
+//! kept in sparse tables instead.
+
+mod bytes;
+mod cells;
+mod features;
+mod kernel;
+mod layout;
+mod merge;
+mod read;
+mod wide;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use cells::Cells;
+use features::{View, survey};
+use kernel::Kernel;
+use layout::Layout;
+use wide::WideTables;
+
+use super::Accumulator;
+use crate::data::{Batch, Schema};
+use crate::error::Result;
+
+/// Settings of [`PairMoments`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PairOptions {
+    degree: usize,
+    wide_levels: usize,
+    memory_limit: u64,
+}
+
+impl Default for PairOptions {
+    fn default() -> Self {
+        Self { degree: 1, wide_levels: 1024, memory_limit: 8 << 30 }
+    }
+}
+
+impl PairOptions {
+    /// Highest power of numeric columns among the features: 1 (default) or 2.
+    #[must_use]
+    pub fn degree(mut self, degree: usize) -> Self {
+        self.degree = degree;
+        self
+    }
+
+    /// Categorical columns with more labels than this (default 1024) are kept in sparse tables.
+    #[must_use]
+    pub fn wide_levels(mut self, wide_levels: usize) -> Self {
+        self.wide_levels = wide_levels;
+        self
+    }
+
+    /// Bytes that the moments may take (default 8 GiB); more is refused before it is allocated.
+    #[must_use]
+    pub fn memory_limit(mut self, memory_limit: u64) -> Self {
+        self.memory_limit = memory_limit;
+        self
+    }
+}
+
+/// First and second moments of all pairs of columns, pairwise complete; see the [module](crate::moments) for how it is used.
+#[derive(Debug, Clone)]
+pub struct PairMoments {
+    layout: Layout,
+    memory_limit: u64,
+    n_rows: u64,
+    weight_squares: f64,
+    /// Shift of each column; `None` for discrete columns and while no number has been seen.
+    shifts: Vec<Option<f64>>,
+    cells: Cells,
+    wide: WideTables,
+}
+
+impl PairMoments {
+    /// Moments of no rows yet, with default settings.
+    ///
+    /// # Errors
+    /// [`Error::Option`](crate::Error::Option) if they would not fit the memory limit.
+    pub fn new(schema: Arc<Schema>) -> Result<Self> {
+        Self::with_options(schema, PairOptions::default())
+    }
+
+    /// Moments of no rows yet.
+    ///
+    /// # Errors
+    /// [`Error::Option`](crate::Error::Option) if an option is out of range or the moments would not fit the memory limit.
+    ///
+    /// # Complexity
+    /// Memory is n(n+1)/2 cells of 4 bytes (8 with numeric columns or weights) for n features.
+    pub fn with_options(schema: Arc<Schema>, options: PairOptions) -> Result<Self> {
+        let layout = Layout::new(schema, &options)?;
+        Self::with_layout(layout, options.memory_limit)
+    }
+
+    fn with_layout(layout: Layout, memory_limit: u64) -> Result<Self> {
+        layout.check_memory(0, if layout.has_numbers { 8 } else { 4 }, 0, memory_limit)?;
+        let cells = Cells::new(layout.has_numbers, layout.n_features());
+        let shifts = vec![None; layout.columns.len()];
+        let wide = WideTables::new(layout.wide.len());
+        Ok(Self { layout, memory_limit, n_rows: 0, weight_squares: 0.0, shifts, cells, wide })
+    }
+
+    /// Adds a batch with a kernel of choice instead of the one its content suggests.
+    fn observe_with(&mut self, batch: &Batch, kernel: Option<Kernel>) -> Result<()> {
+        if batch.n_rows == 0 {
+            return Ok(());
+        }
+        let survey = survey(batch, &self.layout, &self.shifts)?;
+        let new: Vec<usize> = survey.missing.iter().copied().filter(|&ix| self.layout.columns[ix].missing().is_none()).collect();
+        let promote = survey.weighted || self.n_rows + batch.n_rows as u64 > u64::from(u32::MAX);
+        let bytes = if promote { 8 } else { self.cells.cell_bytes() };
+        self.layout.check_memory(new.len(), bytes, self.wide.bytes(), self.memory_limit)?;
+        let mut shifts = self.shifts.clone();
+        survey.shifts.iter().for_each(|&(ix, shift)| shifts[ix] = Some(shift));
+        let mut layout = self.layout.clone();
+        new.iter().for_each(|&ix| layout.append_missing(ix));
+        let view = View { batch, layout: &layout, shifts: &shifts, survey: &survey };
+        layout.check_memory(0, bytes, self.wide.bytes() + self.wide.most_bytes(&view), self.memory_limit)?;
+        // Everything that can fail has been tried: from here on the moments change.
+        if promote {
+            self.cells.promote();
+        }
+        self.cells.grow(layout.n_features());
+        let counting = matches!(self.cells, Cells::Counts(_));
+        let kernel = kernel.unwrap_or_else(|| Kernel::choose(survey.nonzeros, batch.n_rows, layout.n_features(), counting));
+        match &mut self.cells {
+            Cells::Counts(cells) => kernel::add(cells, &view, kernel),
+            Cells::Sums(cells) => kernel::add(cells, &view, kernel),
+        }
+        if !layout.wide.is_empty() {
+            self.wide.observe(&view);
+        }
+        self.weight_squares += match view.weights() {
+            None => batch.n_rows as f64,
+            Some(weights) => weights.iter().map(|weight| weight * weight).sum(),
+        };
+        self.n_rows += batch.n_rows as u64;
+        (self.layout, self.shifts) = (layout, shifts);
+        Ok(())
+    }
+}
+
+impl Accumulator for PairMoments {
+    type Output = Self;
+
+    fn observe(&mut self, batch: &Batch) -> Result<()> {
+        self.observe_with(batch, None)
+    }
+
+    fn merge(&mut self, other: Self) -> Result<()> {
+        merge::merge(self, other)
+    }
+
+    fn empty(&self) -> Self {
+        let layout = self.layout.without_missing();
+        Self::with_layout(layout, self.memory_limit).expect("moments of no rows take no more memory than these")
+    }
+
+    fn finish(self) -> Result<Self> {
+        Ok(self)
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.write_to(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn from_bytes(mut bytes: &[u8]) -> Result<Self> {
+        let moments = Self::read_from(&mut bytes, PairOptions::default().memory_limit)?;
+        bytes::check_end(&mut bytes)?;
+        Ok(moments)
+    }
+}
