@@ -36,8 +36,9 @@ pub enum ParameterFamily {
     /// distribution that tells state i (uniform over the i-th block of states where the node has more states than its
     /// parent), `q` one random distribution for all rows and `r_i` one for each. With s = 0 the node is independent of its
     /// parent, with s = 1 the one with fewer states is a function of the other. Tables are drawn again, up to a bound,
-    /// until the smallest singular value is s/4 or more, the best draw being kept. The lengths of edges are log-det
-    /// distances (Choi eq. 9) where all nodes have the same number of states, else unknown.
+    /// until the smallest singular value is at least a quarter of what `s·e_i` alone would give, the best draw being kept.
+    /// The lengths of edges are log-det distances (Choi eq. 9) where all nodes have the same number of states and no table
+    /// is singular, else unknown.
     Categorical {
         /// Number of states of observed nodes, ≥ 2; two make binary variables.
         states: usize,
@@ -354,6 +355,8 @@ fn root_table(n_states: usize, rng: &mut impl Rng) -> Table {
 
 /// A table as [`ParameterFamily::Categorical`] describes it.
 fn separated_table(n_parent_states: usize, n_states: usize, separation: f64, rng: &mut impl Rng) -> Table {
+    // A block of m states that tells the parent's state has singular value 1/√m.
+    let enough = separation / 4.0 * (n_parent_states as f64 / n_states as f64).sqrt().min(1.0);
     let mut best: Option<(f64, Table)> = None;
     for _ in 0..MAX_DRAWS {
         let common = dirichlet(n_states, rng);
@@ -373,7 +376,7 @@ fn separated_table(n_parent_states: usize, n_states: usize, separation: f64, rng
         if best.as_ref().is_none_or(|best| smallest > best.0) {
             best = Some((smallest, Table::new(n_states, values)));
         }
-        if smallest >= separation / 4.0 {
+        if smallest >= enough {
             break;
         }
     }
@@ -386,6 +389,9 @@ fn log_det_distance(table: &Table, parent: &[f64], own: &[f64]) -> Option<f64> {
         return None;
     }
     let singular = DMatrix::from_row_slice(parent.len(), own.len(), table.values()).singular_values();
+    if singular.min() <= 1e-12 * singular.max() {
+        return None;
+    }
     let ln_sum = |values: &[f64]| values.iter().map(|value| value.ln()).sum::<f64>();
     let length = 0.5 * (ln_sum(own) - ln_sum(parent)) - ln_sum(singular.as_slice());
     length.is_finite().then_some(length.max(0.0))

@@ -95,7 +95,7 @@ impl Simulation {
                 if let Some(degree) = shape.degree() {
                     provenance = provenance.option("degree", degree);
                 }
-                if *shape == (Shape::Random { max_degree: shape.degree() }) {
+                if matches!(shape, Shape::Random { .. }) {
                     provenance = provenance.option("observed-inner", self.observed_inner);
                 }
                 shape.tree(*n_observed, self.observed_inner, &mut rng)?

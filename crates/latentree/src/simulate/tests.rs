@@ -296,6 +296,7 @@ fn separation_goes_from_independent_to_a_function() {
             Simulation::new(Shape::DoubleStar, 8).family(family).model().unwrap()
         };
         let (useless, sure) = (model(0.0), model(1.0));
+        assert!(useless.tree().edges().all(|edge| edge.length.is_none()));
         for node in useless.tree().node_ixs().filter(|&node| useless.parent(node).is_some()) {
             let table = discrete_table(&useless, node);
             assert!(table.rows().all(|row| row == table.given(0)));
@@ -329,4 +330,23 @@ fn random_models_of_all_kinds_keep_the_invariants() {
     }
     let none = RandomModelOptions { n_trees: 9, ..RandomModelOptions::default() };
     assert!(random_model(&mut rng, &none).is_err());
+}
+
+#[test]
+fn separated_tables_keep_their_singular_values_away_from_zero() {
+    let mut n_tables = 0;
+    for (seed, (states, hidden_states)) in [(2, 2), (3, 3), (8, 4), (40, 3)].into_iter().enumerate() {
+        for separation in [0.3, 0.6, 0.9] {
+            let family = ParameterFamily::Categorical { states, hidden_states, separation };
+            let model = Simulation::new(Shape::Hmm, 40).family(family).seed(seed as u64).model().unwrap();
+            for node in model.tree().node_ixs().filter(|&node| model.parent(node).is_some()) {
+                let table = discrete_table(&model, node);
+                let matrix = nalgebra::DMatrix::from_row_slice(table.n_parent_states(), table.n_states(), table.values());
+                let block = (table.n_states() as f64 / table.n_parent_states() as f64).max(1.0);
+                assert!(matrix.singular_values().min() >= separation / 4.0 / block.sqrt() - 1e-12);
+                n_tables += 1;
+            }
+        }
+    }
+    assert_eq!(n_tables, 12 * 77);
 }

@@ -1,12 +1,13 @@
 //! A JSON document as a model or a tree, with every field checked before it is used.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::json::Json;
 use super::{FORMAT, ModelFile, NEWEST, OLDEST};
 use crate::data::{Kind, Schema};
 use crate::error::{Error, Place, Result, Shortened};
-use crate::index::NodeIx;
+use crate::index::{ColIx, NodeIx};
 use crate::model::{Distribution, Domain, Emission, LatentTree, Provenance, Table};
 use crate::tree::{Edge, Node, Tree};
 
@@ -338,10 +339,11 @@ fn distribution(table: &Json, schema: &Schema, node: &str) -> Result<Distributio
             let variable = schema.find_variable(node).map(|variable| schema.variable(variable));
             let variable =
                 variable.filter(|variable| variable.is_group).ok_or("has \"members\" but is no group of the schema")?;
+            let positions: HashMap<ColIx, usize> =
+                variable.columns.iter().enumerate().map(|(ix, &column)| (column, ix)).collect();
             let mut emissions: Vec<Option<Emission>> = vec![None; variable.columns.len()];
             for (name, member) in members {
-                let column = schema.find_column(name);
-                let position = column.and_then(|column| variable.columns.iter().position(|&other| other == column));
+                let position = schema.find_column(name).and_then(|column| positions.get(&column).copied());
                 let position = position.ok_or_else(|| format!("{:?} is no member of the group", Shortened(name)))?;
                 let emission = emission(member).map_err(|problem| format!("member {:?}: {problem}", Shortened(name)))?;
                 emissions[position] = Some(emission);
