@@ -1,6 +1,6 @@
 //! Times of pair moments: sparse binary, dense binary and dense continuous data, beside scipy where it is installed.
 //!
-//! `cargo bench --bench pair_counts`; `LATENTREE_PYTHON` names the Python to ask for scipy (default `python3`), and
+//! `cargo bench --bench pair_counts [-- sparse|binary|continuous]`; `LATENTREE_PYTHON` names the Python to ask for scipy (default `python3`), and
 //! `LATENTREE_BENCH_SCALE` divides the numbers of rows (CI uses 100).
 #![allow(missing_docs, clippy::print_stdout)]
 
@@ -112,19 +112,27 @@ fn checksum(moments: &PairMoments) -> u64 {
 
 fn main() {
     let scale: usize = std::env::var("LATENTREE_BENCH_SCALE").ok().and_then(|scale| scale.parse().ok()).unwrap_or(1).max(1);
-    let data = sparse(300_000 / scale, 3_000, 70);
-    let moments = time("sparse binary, 70 ones a row", &data);
-    println!("  checksum {}", checksum(&moments));
-    scipy(&data);
-    let begin = Instant::now();
-    let bytes = moments.to_bytes().expect("memory for bytes");
-    let written = begin.elapsed().as_secs_f64();
-    let begin = Instant::now();
-    PairMoments::from_bytes(&bytes).expect("what was written is read");
-    println!("  {} bytes written in {written:.3} s, read in {:.3} s", bytes.len(), begin.elapsed().as_secs_f64());
-    let data = dense_binary(100_000 / scale, 500);
-    let moments = time("dense binary", &data);
-    println!("  checksum {}", checksum(&moments));
-    scipy(&data);
-    time("dense continuous", &dense_continuous(100_000 / scale, 500));
+    // The name of a bench after `--` runs it alone.
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    if "sparse".contains(&wanted) {
+        let data = sparse(300_000 / scale, 3_000, 70);
+        let moments = time("sparse binary, 70 ones a row", &data);
+        println!("  checksum {}", checksum(&moments));
+        scipy(&data);
+        let begin = Instant::now();
+        let bytes = moments.to_bytes().expect("memory for bytes");
+        let written = begin.elapsed().as_secs_f64();
+        let begin = Instant::now();
+        PairMoments::from_bytes(&bytes).expect("what was written is read");
+        println!("  {} bytes written in {written:.3} s, read in {:.3} s", bytes.len(), begin.elapsed().as_secs_f64());
+    }
+    if "binary".contains(&wanted) {
+        let data = dense_binary(100_000 / scale, 500);
+        let moments = time("dense binary", &data);
+        println!("  checksum {}", checksum(&moments));
+        scipy(&data);
+    }
+    if "continuous".contains(&wanted) {
+        time("dense continuous", &dense_continuous(100_000 / scale, 500));
+    }
 }

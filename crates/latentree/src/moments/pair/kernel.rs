@@ -115,12 +115,12 @@ pub(super) fn add<T: Cell>(cells: &mut [T], view: &View<'_>, kernel: Kernel) {
             Kernel::Bits => {
                 let bits: Vec<Bits> = strip.par_iter().map(|rows| Bits::new(view, rows.clone())).collect();
                 let work: Vec<usize> = (1..=n_features).collect();
-                in_tasks(cells, &work, 1, |hi, cells| bits_rows(&bits, hi, cells));
+                in_tasks(cells, &work, 1, |hi, cells| with_vectors(Rows::Bits(&bits), hi, cells));
             }
             Kernel::Panels => {
                 let panels: Vec<Panels> = strip.par_iter().map(|rows| Panels::new(view, rows.clone())).collect();
                 let work: Vec<usize> = (1..=n_features).collect();
-                in_tasks(cells, &work, PANEL, |hi, cells| panels_rows(&panels, hi, cells));
+                in_tasks(cells, &work, PANEL, |hi, cells| with_vectors(Rows::Panels(&panels), hi, cells));
             }
         }
     }
@@ -142,6 +142,38 @@ fn in_tasks<T: Cell>(cells: &mut [T], work: &[usize], align: usize, task: impl F
         }
     }
     tasks.into_par_iter().for_each(|(range, slice)| task(range, slice));
+}
+
+/// Prepared rows whose kernels gain from wide vector registers.
+enum Rows<'a> {
+    Bits(&'a [Bits]),
+    Panels(&'a [Panels]),
+}
+
+/// Runs a kernel compiled for the vector instructions of this processor. Results are the same bits: counts are whole, and
+/// the compiler neither reorders nor fuses floating-point operations.
+fn with_vectors<T: Cell>(rows: Rows<'_>, hi: Range<usize>, cells: &mut [T]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt") {
+        // SAFETY: the one requirement is that the processor has the two features, checked in the line above. Measured on
+        // 100,000 × 500: dense binary 0.19 s → 0.13 s, dense continuous 1.7 s → 0.9 s.
+        return unsafe { with_avx2(rows, hi, cells) };
+    }
+    portable(rows, hi, cells);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,popcnt")]
+fn with_avx2<T: Cell>(rows: Rows<'_>, hi: Range<usize>, cells: &mut [T]) {
+    portable(rows, hi, cells);
+}
+
+#[inline(always)]
+fn portable<T: Cell>(rows: Rows<'_>, hi: Range<usize>, cells: &mut [T]) {
+    match rows {
+        Rows::Bits(blocks) => bits_rows(blocks, hi, cells),
+        Rows::Panels(blocks) => panels_rows(blocks, hi, cells),
+    }
 }
 
 /// The rows of a block as sorted lists of their non-zero features, and for each feature where it occurs.
@@ -247,11 +279,21 @@ impl Bits {
     fn new(view: &View<'_>, rows: Range<usize>) -> Self {
         let n_words = rows.len().div_ceil(64);
         let mut words = vec![0; n_words * view.layout.n_features()];
-        view.visit(rows, &mut |row, position, _| words[position * n_words + row / 64] |= 1 << (row % 64));
+        let packed = |ix: usize| view.binary_codes(ix).is_some();
+        for ix in (0..view.layout.columns.len()).filter(|&ix| packed(ix)) {
+            let codes = &view.binary_codes(ix).expect("a packed column has codes")[rows.clone()];
+            let start = view.layout.columns[ix].start * n_words;
+            for (word, codes) in words[start..start + n_words].iter_mut().zip(codes.chunks(64)) {
+                *word = codes.iter().enumerate().fold(0, |word, (bit, &code)| word | u64::from(code == 1) << bit);
+            }
+        }
+        let set = |words: &mut [u64], row: usize, position: usize| words[position * n_words + row / 64] |= 1 << (row % 64);
+        view.visit_except(packed, rows, &mut |row, position, _| set(&mut words, row, position));
         Self { words, n_words }
     }
 }
 
+#[inline(always)]
 fn bits_rows<T: Cell>(blocks: &[Bits], hi: Range<usize>, cells: &mut [T]) {
     let base = row_start(hi.start);
     for block in blocks {
@@ -266,7 +308,7 @@ fn bits_rows<T: Cell>(blocks: &[Bits], hi: Range<usize>, cells: &mut [T]) {
 }
 
 /// Number of rows in both bitsets.
-#[inline]
+#[inline(always)]
 fn both(left: &[u64], right: &[u64]) -> u32 {
     left.iter().zip(right).map(|(left, right)| (left & right).count_ones()).sum()
 }
@@ -297,6 +339,7 @@ impl Panels {
     }
 }
 
+#[inline(always)]
 fn panels_rows<T: Cell>(blocks: &[Panels], hi: Range<usize>, cells: &mut [T]) {
     let base = row_start(hi.start);
     for block in blocks {
@@ -325,7 +368,7 @@ fn panels_rows<T: Cell>(blocks: &[Panels], hi: Range<usize>, cells: &mut [T]) {
 }
 
 /// Products of four features of one panel with the eight of another, summed over rows in order.
-#[inline]
+#[inline(always)]
 fn tile(mine: &[f64], theirs: &[f64], half: usize) -> [[f64; PANEL]; HALF] {
     let mut sums = [[0.0; PANEL]; HALF];
     let (mine, _) = mine.as_chunks::<PANEL>();
