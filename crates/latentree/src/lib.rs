@@ -18,6 +18,7 @@ mod error;
 pub mod file;
 mod index;
 pub mod inference;
+pub mod linalg;
 pub mod model;
 pub mod moments;
 mod observer;

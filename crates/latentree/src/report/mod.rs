@@ -3,15 +3,19 @@
 //! A [`View`] is what can be exported: a model, or a tree alone. [`Format`] names the formats; [`render`] gives the text,
 //! [`export`] writes the file.
 
+mod comparison;
 mod dot;
 mod graphml;
 mod information;
 #[cfg(test)]
 mod tests;
+mod weak_pairs;
 
+pub use comparison::{Comparison, ParameterError, compare, parameter_error};
 pub use dot::to_dot;
 pub use graphml::to_graphml;
 pub use information::edge_information;
+pub use weak_pairs::{WeakPairs, weak_pairs};
 
 use std::fmt;
 use std::path::Path;
@@ -28,6 +32,8 @@ use crate::tree::Tree;
 pub enum Format {
     /// The model file.
     Json,
+    /// Newick, the tree alone, rooted as the model is.
+    Newick,
     /// Graphviz.
     Dot,
     /// GraphML, for Gephi, yEd, Cytoscape, igraph, networkx.
@@ -40,13 +46,14 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 5] = [Self::Json, Self::Dot, Self::GraphMl, Self::Bif, Self::XmlBif];
+    pub const ALL: [Self; 6] = [Self::Json, Self::Newick, Self::Dot, Self::GraphMl, Self::Bif, Self::XmlBif];
 
     /// The name users write.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Json => "json",
+            Self::Newick => "newick",
             Self::Dot => "dot",
             Self::GraphMl => "graphml",
             Self::Bif => "bif",
@@ -164,6 +171,7 @@ pub fn render<'a>(what: impl Into<View<'a>>, format: Format) -> Result<String> {
             (None, Some(model)) => model.to_json_string(),
             (None, None) => ModelFile::from(view.tree.clone()).to_json_string(),
         }),
+        Format::Newick => Ok(view.tree.to_newick(view.model.map(|model| model.rooted().roots[0])) + "\n"),
         Format::Dot => Ok(to_dot(view)),
         Format::GraphMl => Ok(to_graphml(view)),
         Format::Bif => to_bif(view.need_model(format)?),

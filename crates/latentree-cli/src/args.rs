@@ -1,0 +1,366 @@
+//! The command line's grammar.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold());
+
+/// latentree finds the hidden tree behind a table.
+#[derive(Debug, Parser)]
+#[command(
+    name = "latentree",
+    version,
+    styles = STYLES,
+    about = "Finds the hidden tree behind a table, and answers questions about it exactly",
+    after_help = "Data files: .csv .tsv .parquet .arrow/.feather, docword.*.txt (UCI bag of words), .mtx, .svm/.libsvm; .gz and .zst may \
+                  follow any of them; - is standard input.\n\
+                  Example: latentree describe examples/clinic.csv"
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every verb.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Print exactly one JSON object on standard output and nothing else
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say nothing but results and errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Seed of everything random; the same seed and data give the same bytes
+    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Number of threads [default: all cores]; results do not depend on it
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+}
+
+/// How a data file is read.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Reading data")]
+pub(crate) struct DataArgs {
+    /// The first row is data; columns are named x1, x2, …
+    #[arg(long)]
+    pub(crate) no_header: bool,
+    /// Long events: the columns that hold the row (patient), the item (code) and, if wanted, a value
+    #[arg(long, value_name = "ROW,ITEM[,VALUE]")]
+    pub(crate) events: Option<String>,
+    /// Column names of a sparse file, one a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names: Option<PathBuf>,
+    /// Kinds and labels of columns, as JSON
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) schema: Option<PathBuf>,
+    /// Kind of a column: categorical, binary, continuous, count or ignore; * is every column
+    #[arg(long, value_name = "NAME=KIND")]
+    pub(crate) kind: Vec<String>,
+    /// CSV of item,group: joins columns into vector-valued variables
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) group: Option<PathBuf>,
+    /// Column of row weights
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) weights: Option<String>,
+}
+
+/// A model file.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ModelArgs {
+    /// Model: latentree JSON, .bif or .xmlbif
+    #[arg(value_name = "MODEL")]
+    pub(crate) model: PathBuf,
+    /// Nodes of a BIF model that are hidden, besides those that are not columns of the data
+    #[arg(long = "hidden", visible_alias = "hidden-nodes", value_name = "A,B", value_delimiter = ',')]
+    pub(crate) hidden: Vec<String>,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Rows, variables, kinds, missing cells, sparsity, and pairs too weak to use
+    #[command(
+        after_help = "Examples:\n  latentree describe examples/clinic.csv\n  latentree describe docword.kos.txt.gz --names vocab.kos.txt\n  \
+                            latentree describe events.csv --events patient_id,icd9 --json"
+    )]
+    Describe(DescribeArgs),
+    /// Log-likelihood of data under a model
+    #[command(after_help = "Example:\n  latentree score examples/clinic.truth.json examples/clinic.csv --per-row scores.csv")]
+    Score(ScoreArgs),
+    /// Exact conditional distributions of any nodes given any evidence
+    #[command(
+        after_help = "Examples:\n  latentree query examples/clinic.truth.json --given obesity=1,copd=0 --of type_2_diabetes,metabolic\n  \
+                            latentree query MODEL --given age=70 --map"
+    )]
+    Query(QueryArgs),
+    /// Posteriors of the hidden variables, most probable states, or missing cells filled, row by row
+    #[command(
+        after_help = "Examples:\n  latentree infer MODEL data.csv -o posteriors.csv\n  latentree infer MODEL data.csv --map -o states.csv\n  \
+                            latentree infer MODEL data.csv --impute -o filled.csv"
+    )]
+    Infer(InferArgs),
+    /// Draws rows from a model
+    #[command(after_help = "Example:\n  latentree sample MODEL --rows 1000 --hidden --given smoker=1 -o rows.csv")]
+    Sample(SampleArgs),
+    /// A known model of a chosen shape, and data from it
+    #[command(
+        after_help = "Examples:\n  latentree simulate --shape double-star --observed 80 --family gaussian --model m.json --data d.csv --rows 2000\n  \
+                            latentree simulate --shape complete --degree 5 --observed 81 --family categorical --states 4 --hidden-states 3 --model m.json\n  \
+                            latentree simulate --tree tree.nwk --family symmetric --model m.json --data d.csv --missing 0.1"
+    )]
+    Simulate(SimulateArgs),
+    /// Two trees or models side by side
+    #[command(after_help = "Example:\n  latentree compare examples/clinic.truth.json learned.json")]
+    Compare(CompareArgs),
+    /// Writes a model in another program's format
+    #[command(after_help = "Example:\n  latentree export MODEL --format dot -o tree.dot && dot -Tsvg tree.dot -o tree.svg")]
+    Export(ExportArgs),
+    /// One pass's mergeable statistics of pairs of columns
+    #[command(after_help = "Example:\n  latentree moments january.csv -o january.moments")]
+    Moments(MomentsArgs),
+    /// Joins statistics of parts of the data: the same as those of the whole
+    #[command(after_help = "Example:\n  latentree merge january.moments february.moments -o both.moments")]
+    Merge(MergeArgs),
+    /// Prints a completion script for a shell
+    #[command(after_help = "Example:\n  latentree completions bash > /etc/bash_completion.d/latentree")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Writes the manual pages (one per verb) into a directory
+    #[command(after_help = "Example:\n  latentree man -o man1 && man -l man1/latentree.1")]
+    Man {
+        /// Directory
+        #[arg(short, long, value_name = "DIR", default_value = ".")]
+        output: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DescribeArgs {
+    /// Data file
+    #[arg(value_name = "DATA")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: DataArgs,
+    /// Variables to list in the table (0: all)
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) top: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScoreArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Data file
+    #[arg(value_name = "DATA")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: DataArgs,
+    /// Write each row's log-likelihood as CSV: row,log_likelihood
+    #[arg(long, value_name = "FILE")]
+    pub(crate) per_row: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QueryArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// What is known: name=value, comma-separated; hidden nodes too. Repeat the option for names or values with commas
+    #[arg(long, value_name = "A=1,B=x")]
+    pub(crate) given: Vec<String>,
+    /// Nodes asked for, comma-separated [default: all hidden nodes]
+    #[arg(long, value_name = "C,H3", value_delimiter = ',')]
+    pub(crate) of: Vec<String>,
+    /// The joint distribution of the nodes, not each by itself
+    #[arg(long, conflicts_with = "map")]
+    pub(crate) joint: bool,
+    /// The most probable joint assignment of everything that is not known
+    #[arg(long)]
+    pub(crate) map: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InferArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Data file
+    #[arg(value_name = "DATA")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: DataArgs,
+    /// Output table
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+    /// Most probable joint states instead of posteriors
+    #[arg(long, conflicts_with = "impute")]
+    pub(crate) map: bool,
+    /// The data with missing cells filled instead of posteriors
+    #[arg(long)]
+    pub(crate) impute: bool,
+    /// Only these hidden nodes, comma-separated [default: all]
+    #[arg(long, value_name = "H1,H2", value_delimiter = ',', conflicts_with = "impute")]
+    pub(crate) of: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SampleArgs {
+    /// Model: latentree JSON, .bif or .xmlbif
+    #[arg(value_name = "MODEL")]
+    pub(crate) model: PathBuf,
+    /// Nodes of a BIF model that are hidden
+    #[arg(long = "hidden-nodes", value_name = "A,B", value_delimiter = ',')]
+    pub(crate) hidden_nodes: Vec<String>,
+    /// Number of rows
+    #[arg(long, value_name = "N")]
+    pub(crate) rows: u64,
+    /// Output table
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+    /// Keep the hidden columns
+    #[arg(long)]
+    pub(crate) hidden: bool,
+    /// Draw given this: name=value, comma-separated
+    #[arg(long, value_name = "A=1,B=x")]
+    pub(crate) given: Vec<String>,
+    /// Leave each observed cell missing with this probability
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.0)]
+    pub(crate) missing: f64,
+}
+
+/// Shapes of simulated trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShapeName {
+    /// One hidden node over all variables
+    Star,
+    /// Two hidden nodes, half of the variables each
+    DoubleStar,
+    /// A chain of hidden nodes, one variable each
+    Hmm,
+    /// Every hidden node has the same degree (--degree)
+    Complete,
+    /// A spine of hidden nodes with --degree neighbours each
+    Caterpillar,
+    /// A random minimal tree, hidden degrees up to --degree
+    Random,
+}
+
+/// Families of simulated models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FamilyName {
+    /// All nodes Gaussian
+    Gaussian,
+    /// All nodes categorical
+    Categorical,
+    /// Symmetric discrete: one flip probability per edge
+    Symmetric,
+    /// Categorical hidden nodes over binary, categorical, continuous, count and group leaves
+    Mixed,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// Shape of the tree
+    #[arg(long, value_enum, required_unless_present = "tree", conflicts_with = "tree")]
+    pub(crate) shape: Option<ShapeName>,
+    /// Keep this tree (Newick or JSON) instead of a shape
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tree: Option<PathBuf>,
+    /// Number of observed variables
+    #[arg(long, visible_alias = "variables", value_name = "P", default_value_t = 9)]
+    pub(crate) observed: usize,
+    /// Degree of hidden nodes (complete, caterpillar; largest degree of random)
+    #[arg(long, value_name = "D")]
+    pub(crate) degree: Option<usize>,
+    /// Family of the model
+    #[arg(long, value_enum, default_value = "categorical")]
+    pub(crate) family: FamilyName,
+    /// Interval of edge correlations (gaussian, symmetric)
+    #[arg(long, value_name = "LOW,HIGH", value_delimiter = ',', num_args = 1..=2)]
+    pub(crate) correlation: Vec<f64>,
+    /// States of observed variables (categorical, symmetric, mixed)
+    #[arg(long, value_name = "D", default_value_t = 2)]
+    pub(crate) states: usize,
+    /// States of hidden variables (categorical, mixed)
+    #[arg(long, value_name = "K", default_value_t = 2)]
+    pub(crate) hidden_states: usize,
+    /// How clearly states differ, from 0 (useless) to 1 (deterministic) (categorical, mixed)
+    #[arg(long, value_name = "S", default_value_t = 0.6)]
+    pub(crate) separation: f64,
+    /// Share of inner nodes that are observed (random)
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.0)]
+    pub(crate) observed_inner: f64,
+    /// Model file to write
+    #[arg(long, value_name = "M")]
+    pub(crate) model: Option<PathBuf>,
+    /// Data file to write
+    #[arg(long, value_name = "D")]
+    pub(crate) data: Option<PathBuf>,
+    /// Number of rows of data
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) rows: u64,
+    /// Leave each cell missing with this probability
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.0)]
+    pub(crate) missing: f64,
+    /// Keep the hidden columns in the data
+    #[arg(long)]
+    pub(crate) hidden: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The true tree or model: latentree JSON, .bif, .xmlbif or Newick (.nwk, .newick, .tree)
+    #[arg(value_name = "TRUE")]
+    pub(crate) truth: PathBuf,
+    /// The estimate
+    #[arg(value_name = "ESTIMATE")]
+    pub(crate) estimate: PathBuf,
+    /// Nodes of BIF models that are hidden
+    #[arg(long = "hidden", visible_alias = "hidden-nodes", value_name = "A,B", value_delimiter = ',')]
+    pub(crate) hidden: Vec<String>,
+    /// Splits to list on either side (0: none)
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) splits: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Format
+    #[arg(long, value_parser = ["json", "newick", "dot", "graphml", "bif", "xmlbif"])]
+    pub(crate) format: String,
+    /// Output file
+    #[arg(short, long, value_name = "OUT", default_value = "-")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MomentsArgs {
+    /// Data file
+    #[arg(value_name = "DATA")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: DataArgs,
+    /// Output file
+    #[arg(short, long, value_name = "M.moments")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// Moments files
+    #[arg(value_name = "A B …", required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Output file
+    #[arg(short, long, value_name = "C.moments")]
+    pub(crate) output: PathBuf,
+}

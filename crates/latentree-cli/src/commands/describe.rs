@@ -1,0 +1,136 @@
+//! `describe DATA`: what is in a table.
+
+use latentree::data::{BatchSource, Column};
+use latentree::moments::{ColumnSummary, PairMoments, Summary, fold};
+use latentree::report::weak_pairs;
+use latentree::{ColIx, Result, VarIx};
+use serde_json::{Map, Value, json};
+
+use super::open_data;
+use crate::Failure;
+use crate::args::DescribeArgs;
+use crate::printer::{Printer, number, shown, table};
+
+/// More columns than this are not looked at in pairs.
+const MOST_PAIRED: usize = 4000;
+
+pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure> {
+    let mut reader = open_data(&args.data, &args.reading, printer)?;
+    let warnings = reader.warnings().to_vec();
+    let schema = reader.schema().clone();
+    let summary = fold(&mut reader, Summary::new(schema.clone()), printer)?;
+    let n_columns = schema.columns().len();
+    let weak = if n_columns <= MOST_PAIRED {
+        reader.rewind()?;
+        Some(weak_pairs(&fold(&mut reader, PairMoments::new(schema.clone())?, printer)?))
+    } else {
+        None
+    };
+    let cells = summary.n_rows() * n_columns as u64;
+    let missing: u64 = summary.columns().iter().map(|column| column.missing).sum();
+    let nonzero: u64 = summary.columns().iter().map(|column| column.nonzero).sum();
+    let share = |part: u64| if cells > 0 { part as f64 / cells as f64 } else { 0.0 };
+    let variables: Vec<Value> = schema.variable_ixs().map(|variable| variable_json(&summary, variable)).collect();
+    let json = json!({
+        "rows": summary.n_rows(),
+        "weight": summary.total_weight(),
+        "variables": variables,
+        "columns": n_columns,
+        "cells": cells,
+        "missing_cells": missing,
+        "missing_share": share(missing),
+        "nonzero_share": share(nonzero),
+        "pairs": weak.map(|weak| weak.pairs),
+        "weak_pairs": weak.map(|weak| weak.weak),
+        "pairs_never_together": weak.map(|weak| weak.never_together),
+        "digest": reader.digest(),
+        "warnings": warnings,
+    });
+    let all = schema.variables().len();
+    let listed = if args.top == 0 { all } else { args.top.min(all) };
+    let rows = schema.variable_ixs().take(listed).map(|variable| variable_row(&summary, variable)).collect();
+    printer.result(&json, |out| {
+        writeln!(out, "rows        {}", summary.n_rows())?;
+        if summary.total_weight() != summary.n_rows() as f64 {
+            writeln!(out, "weight      {}", number(summary.total_weight()))?;
+        }
+        writeln!(out, "variables   {all}{}", if all == n_columns { String::new() } else { format!(" ({n_columns} columns)") })?;
+        writeln!(out, "missing     {missing} cells ({:.2}%)", 100.0 * share(missing))?;
+        writeln!(out, "not zero    {nonzero} cells ({:.2}%)", 100.0 * share(nonzero))?;
+        match weak {
+            Some(weak) => writeln!(out, "weak pairs  {} of {} cannot be told from independent", weak.weak, weak.pairs)?,
+            None => writeln!(out, "weak pairs  not counted for more than {MOST_PAIRED} columns")?,
+        }
+        writeln!(out, "\n{}", table(&["variable", "kind", "missing", "values"], rows, 4))?;
+        if listed < all {
+            writeln!(out, "… and {} more (--top 0 lists all)", all - listed)?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn variable_json(summary: &Summary, variable: VarIx) -> Value {
+    let schema = summary.schema();
+    let it = schema.variable(variable);
+    if it.is_group {
+        let members: Vec<Value> = it.columns.iter().map(|&column| column_json(summary, column).into()).collect();
+        return json!({"name": it.name, "kind": "group", "members": members});
+    }
+    column_json(summary, it.columns[0]).into()
+}
+
+fn column_json(summary: &Summary, column: ColIx) -> Map<String, Value> {
+    let (described, values) = (summary.schema().column(column), &summary.columns()[column.get()]);
+    let mut json = Map::new();
+    json.insert("name".to_owned(), json!(described.name));
+    json.insert("kind".to_owned(), json!(described.kind.name()));
+    json.insert("missing".to_owned(), json!(values.missing));
+    json.insert("nonzero".to_owned(), json!(values.nonzero));
+    match described.kind.labels() {
+        Some(labels) => {
+            json.insert("states".to_owned(), json!(labels));
+            json.insert("counts".to_owned(), json!(values.levels));
+        }
+        None => {
+            json.insert("mean".to_owned(), json!(values.mean));
+            json.insert("standard_deviation".to_owned(), json!(values.variance().max(0.0).sqrt()));
+            json.insert("minimum".to_owned(), json!(values.range.map(|range| range.0)));
+            json.insert("maximum".to_owned(), json!(values.range.map(|range| range.1)));
+        }
+    }
+    json
+}
+
+fn variable_row(summary: &Summary, variable: VarIx) -> Vec<String> {
+    let schema = summary.schema();
+    let it = schema.variable(variable);
+    let missing: u64 = it.columns.iter().map(|column| summary.columns()[column.get()].missing).sum();
+    let (kind, values) = if it.is_group {
+        ("group".to_owned(), format!("{} columns", it.columns.len()))
+    } else {
+        let column = schema.column(it.columns[0]);
+        (column.kind.name().to_owned(), values_text(column, &summary.columns()[it.columns[0].get()]))
+    };
+    vec![shown(&it.name), kind, missing.to_string(), values]
+}
+
+/// Levels with their shares, most frequent first; or mean, spread and range.
+fn values_text(column: &Column, values: &ColumnSummary) -> String {
+    let Some(labels) = column.kind.labels() else {
+        let (low, high) = values.range.unwrap_or((f64::NAN, f64::NAN));
+        let spread = values.variance().max(0.0).sqrt();
+        return format!("{} ± {}, {} to {}", number(values.mean), number(spread), number(low), number(high));
+    };
+    let total: f64 = values.levels.iter().sum();
+    let mut order: Vec<usize> = (0..labels.len()).collect();
+    if labels.len() > 8 {
+        order.sort_by(|&a, &b| values.levels[b].total_cmp(&values.levels[a]).then(a.cmp(&b)));
+    }
+    let shares = order.iter().take(8).map(|&ix| {
+        let share = if total > 0.0 { 100.0 * values.levels[ix] / total } else { 0.0 };
+        format!("{} {share:.1}%", shown(&labels[ix]))
+    });
+    let more = if labels.len() > 8 { format!(", … ({} labels)", labels.len()) } else { String::new() };
+    format!("{}{more}", shares.collect::<Vec<_>>().join(", "))
+}

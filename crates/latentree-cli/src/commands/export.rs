@@ -1,0 +1,26 @@
+//! `export MODEL --format F -o OUT`: other programs' formats.
+
+use latentree::Result;
+use latentree::model::ModelFile;
+use latentree::report::{self, Format, View};
+use serde_json::json;
+
+use super::open_model_file;
+use crate::Failure;
+use crate::args::ExportArgs;
+use crate::printer::Printer;
+
+pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
+    let file = open_model_file(&args.model.model, &args.model.hidden, None)?;
+    let format: Format = args.format.parse()?;
+    let view: View<'_> = match &file {
+        ModelFile::LatentTree(model) => model.into(),
+        other => other.tree().into(),
+    };
+    report::export(view, format, &args.output)?;
+    if args.output.as_os_str() != "-" {
+        let json = json!({"format": args.format, "nodes": file.tree().n_nodes()});
+        printer.result(&json, |out| writeln!(out, "{} written to {}", args.format, args.output.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! `merge A B … -o C.moments`: joins statistics of parts of the data.
+
+use latentree::moments::{Accumulator, PairMoments};
+use latentree::{Error, Observer, Result};
+use serde_json::json;
+
+use crate::Failure;
+use crate::args::MergeArgs;
+use crate::printer::Printer;
+
+pub(crate) fn run(args: &MergeArgs, printer: &Printer) -> Result<(), Failure> {
+    printer.stage("merge", Some(args.inputs.len() as u64));
+    let mut whole: Option<PairMoments> = None;
+    for (done, path) in args.inputs.iter().enumerate() {
+        let part = PairMoments::load(path)?;
+        match &mut whole {
+            None => whole = Some(part),
+            Some(whole) => whole.merge(part).map_err(|error| match error {
+                Error::Mismatch { problem, .. } => {
+                    let left = args.inputs[0].display().to_string();
+                    Error::Mismatch { left, right: path.display().to_string(), problem }
+                }
+                other => other,
+            })?,
+        }
+        printer.progress(done as u64 + 1);
+    }
+    let whole = whole.ok_or_else(|| Error::option("merge", "no moments files given"))?;
+    whole.save(&args.output)?;
+    let bytes = std::fs::metadata(&args.output).map_or(0, |metadata| metadata.len());
+    let json = json!({"rows": whole.n_rows(), "bytes": bytes, "parts": args.inputs.len()});
+    printer.result(&json, |out| {
+        writeln!(out, "{} rows from {} files: {}", whole.n_rows(), args.inputs.len(), args.output.display())
+    })?;
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! One file per verb; what several verbs do is here: opening data, models and evidence.
+
+mod compare;
+mod describe;
+mod export;
+mod infer;
+mod merge;
+mod moments;
+mod query;
+mod sample;
+mod score;
+mod shell;
+mod simulate;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use latentree::data::{BatchSource, KindOverride, ReadOptions, Reader, Schema};
+use latentree::inference::Evidence;
+use latentree::model::{LatentTree, ModelFile, ReadModelOptions, read_model};
+use latentree::{Error, Result};
+
+use crate::Failure;
+use crate::args::{Cli, Command, DataArgs};
+use crate::printer::Printer;
+
+/// Runs a verb.
+pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
+    let seed = cli.global.seed;
+    match cli.command {
+        Command::Describe(args) => describe::run(&args, printer),
+        Command::Score(args) => score::run(&args, printer),
+        Command::Query(args) => query::run(&args, printer),
+        Command::Infer(args) => infer::run(&args, printer),
+        Command::Sample(args) => sample::run(&args, seed, printer),
+        Command::Simulate(args) => simulate::run(&args, seed, printer),
+        Command::Compare(args) => compare::run(&args, printer),
+        Command::Export(args) => export::run(&args, printer),
+        Command::Moments(args) => moments::run(&args, printer),
+        Command::Merge(args) => merge::run(&args, printer),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man { output } => shell::manual(&output, printer),
+    }
+}
+
+/// The reading options as the library takes them.
+fn read_options(args: &DataArgs) -> Result<ReadOptions> {
+    let mut options = ReadOptions::default().header(!args.no_header);
+    if let Some(events) = &args.events {
+        let parts: Vec<&str> = events.split(',').collect();
+        let (row, item, value) = match parts[..] {
+            [row, item] if !row.is_empty() && !item.is_empty() => (row, item, None),
+            [row, item, value] if !row.is_empty() && !item.is_empty() && !value.is_empty() => (row, item, Some(value.to_owned())),
+            _ => return Err(Error::option("--events", format!("{events:?} is not ROW,ITEM or ROW,ITEM,VALUE"))),
+        };
+        options = options.events(row, item, value);
+    }
+    for kind in &args.kind {
+        let parsed = kind.rsplit_once('=').and_then(|(name, kind)| Some((name, KindOverride::parse(kind)?)));
+        let (name, kind) = parsed.ok_or_else(|| {
+            Error::option("--kind", format!("{kind:?} is not NAME=categorical, binary, continuous, count or ignore"))
+        })?;
+        options = options.kind(name, kind);
+    }
+    if let Some(names) = &args.names {
+        options = options.names(names);
+    }
+    if let Some(schema) = &args.schema {
+        options = options.schema_file(schema);
+    }
+    if let Some(group) = &args.group {
+        options = options.group(group);
+    }
+    if let Some(weights) = &args.weights {
+        options = options.weights(weights);
+    }
+    Ok(options)
+}
+
+/// Opens data, inferring kinds.
+fn open_data(path: &Path, args: &DataArgs, printer: &Printer) -> Result<Reader> {
+    let reader = latentree::data::open(path, &read_options(args)?)?;
+    for warning in reader.warnings() {
+        printer.note(warning);
+    }
+    Ok(reader)
+}
+
+/// Opens data with a model's schema, and says which of its columns are not there.
+fn open_data_for(path: &Path, args: &DataArgs, schema: &Arc<Schema>, printer: &Printer) -> Result<Reader> {
+    let reader = latentree::data::open(path, &read_options(args)?.schema(Arc::clone(schema)))?;
+    for warning in reader.warnings() {
+        printer.note(warning);
+    }
+    let absent = reader.absent_columns();
+    if !absent.is_empty() {
+        let names: Vec<&str> = absent.iter().take(5).map(|&column| reader.schema().column(column).name.as_str()).collect();
+        let more = if absent.len() > names.len() { ", …" } else { "" };
+        let n_columns = schema.columns().len();
+        printer.note(&format!(
+            "{} of the model's {n_columns} columns are not in {} and count as missing: {}{more}",
+            absent.len(),
+            path.display(),
+            names.join(", ")
+        ));
+    }
+    Ok(reader)
+}
+
+/// Reads a model with its parameters.
+fn open_model(path: &Path, hidden: &[String], data_columns: Option<&[String]>) -> Result<LatentTree> {
+    open_model_file(path, hidden, data_columns)?.into_latent_tree().map_err(|error| error.in_file(path))
+}
+
+/// Reads a model or a bare tree.
+fn open_model_file(path: &Path, hidden: &[String], data_columns: Option<&[String]>) -> Result<ModelFile> {
+    read_model(path, &ReadModelOptions { hidden: hidden.to_vec(), data_columns })
+}
+
+/// Reads a model that will meet data: nodes of a BIF model that are not columns of the data are hidden.
+fn open_model_for(path: &Path, hidden: &[String], data: &Path, args: &DataArgs) -> Result<LatentTree> {
+    let ending = latentree::file::ending(path);
+    if ending == "json" || path.as_os_str() == "-" {
+        return open_model(path, hidden, None);
+    }
+    let reader = latentree::data::open(data, &read_options(args)?)?;
+    let columns: Vec<String> = reader.schema().columns().iter().map(|column| column.name.clone()).collect();
+    open_model(path, hidden, Some(&columns))
+}
+
+/// Evidence from `--given a=1,b=x`. Where a name or a value holds a comma, one option per pair says what is meant.
+fn evidence(model: &LatentTree, given: &[String]) -> Result<Evidence> {
+    let mut evidence = Evidence::none(model);
+    for option in given {
+        let is_known = |name: &str| model.tree().find(name).is_some() || model.schema().find_column(name).is_some();
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for part in option.split(',') {
+            // A name may hold '=' too: the longest known name wins.
+            let split = part.match_indices('=').map(|(at, _)| (&part[..at], &part[at + 1..]));
+            let known = split.clone().rfind(|(name, _)| is_known(name.trim()));
+            match (known.or_else(|| split.clone().next()), pairs.last_mut()) {
+                (Some((name, value)), _) => pairs.push((name.trim().to_owned(), value.trim().to_owned())),
+                (None, Some(last)) => {
+                    last.1.push(',');
+                    last.1.push_str(part);
+                }
+                (None, None) => return Err(Error::option("--given", format!("{part:?} is not name=value"))),
+            }
+        }
+        for (name, value) in pairs {
+            evidence.set(model, &name, &value)?;
+        }
+    }
+    Ok(evidence)
+}

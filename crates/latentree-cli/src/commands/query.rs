@@ -1,0 +1,124 @@
+//! `query MODEL --given … --of …`: exact conditional distributions.
+
+use latentree::inference::{Evidence, Inference, JointAnswer};
+use latentree::model::LatentTree;
+use latentree::{NodeIx, Result};
+use serde_json::{Map, Value, json};
+
+use super::{evidence, open_model};
+use crate::Failure;
+use crate::args::QueryArgs;
+use crate::printer::{Printer, number, shown, table};
+
+pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
+    let model = open_model(&args.model.model, &args.model.hidden, None)?;
+    let evidence = evidence(&model, &args.given)?;
+    let of: Vec<NodeIx> = if args.of.is_empty() {
+        model.hidden().collect()
+    } else {
+        args.of.iter().map(|name| model.find(name.trim())).collect::<Result<_>>()?
+    };
+    let inference = Inference::new(&model);
+    if args.map {
+        return map(&model, &inference, &evidence, if args.of.is_empty() { None } else { Some(&of) }, printer);
+    }
+    let answer = inference.query(&evidence, if args.joint { &[] } else { &of })?;
+    let mut json = Map::from_iter([("log_evidence".to_owned(), json!(answer.log_evidence))]);
+    let mut rows = Vec::new();
+    if args.joint {
+        json.insert("nodes".to_owned(), of.iter().map(|&node| model.tree().name(node)).collect());
+        json.insert("joint".to_owned(), joint(&model, &of, &inference.joint(&evidence, &of)?, &mut rows));
+    } else {
+        let mut marginals = Map::new();
+        for (node, values) in &answer.marginals {
+            let name = model.tree().name(*node);
+            let value = match model.domain(*node).labels() {
+                Some(labels) => {
+                    rows.extend(
+                        labels.iter().zip(values).map(|(label, value)| vec![shown(name), shown(label), format!("{value:.6}")]),
+                    );
+                    labels.iter().cloned().zip(values.iter().map(|&value| json!(value))).collect::<Map<_, _>>().into()
+                }
+                None => {
+                    rows.push(vec![shown(name), "mean".to_owned(), number(values[0])]);
+                    rows.push(vec![String::new(), "variance".to_owned(), number(values[1])]);
+                    json!({"mean": values[0], "variance": values[1]})
+                }
+            };
+            marginals.insert(name.to_owned(), value);
+        }
+        json.insert("marginals".to_owned(), marginals.into());
+    }
+    printer.result(&json.into(), |out| {
+        writeln!(out, "log-probability of what is given  {}", number(answer.log_evidence))?;
+        let header: &[&str] = if args.joint { &["states", "probability"] } else { &["node", "state", "probability"] };
+        writeln!(out, "{}", table(header, rows, header.len() - 1))
+    })?;
+    Ok(())
+}
+
+/// The joint distribution as JSON and as rows of the printed table.
+fn joint(model: &LatentTree, of: &[NodeIx], answer: &JointAnswer, rows: &mut Vec<Vec<String>>) -> Value {
+    let name = |ix: usize| model.tree().name(of[ix]);
+    match answer {
+        JointAnswer::Table { n_states, probabilities } => {
+            let combinations = probabilities.iter().enumerate().map(|(combination, &probability)| {
+                let mut rest = combination;
+                let mut labels = vec![""; of.len()];
+                for ix in (0..of.len()).rev() {
+                    labels[ix] = &model.domain(of[ix]).labels().unwrap_or_default()[rest % n_states[ix]];
+                    rest /= n_states[ix];
+                }
+                let text: Vec<String> =
+                    labels.iter().enumerate().map(|(ix, label)| format!("{}={}", shown(name(ix)), shown(label))).collect();
+                rows.push(vec![text.join(" "), format!("{probability:.6}")]);
+                json!({"states": labels, "probability": probability})
+            });
+            Value::Array(combinations.collect())
+        }
+        JointAnswer::Gaussian { mean, covariance } => {
+            let covariance: Vec<&[f64]> = covariance.chunks(of.len().max(1)).collect();
+            for (ix, mean) in mean.iter().enumerate() {
+                rows.push(vec![format!("mean {}", shown(name(ix))), number(*mean)]);
+            }
+            for (a, row) in covariance.iter().enumerate() {
+                for (b, value) in row.iter().enumerate().take(a + 1) {
+                    rows.push(vec![format!("cov {} {}", shown(name(a)), shown(name(b))), number(*value)]);
+                }
+            }
+            json!({"mean": mean, "covariance": covariance})
+        }
+    }
+}
+
+/// The most probable joint assignment.
+fn map(
+    model: &LatentTree,
+    inference: &Inference<'_>,
+    evidence: &Evidence,
+    of: Option<&[NodeIx]>,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let best = inference.most_probable_given(evidence);
+    let log_evidence = inference.query(evidence, &[])?.log_evidence;
+    let unknown = |&node: &NodeIx| evidence.node(model, node).is_none() && !best.get(0, node).is_nan();
+    let nodes: Vec<NodeIx> = of.map_or_else(|| model.tree().node_ixs().filter(unknown).collect(), <[NodeIx]>::to_vec);
+    let mut states = Map::new();
+    let mut rows = Vec::new();
+    for node in nodes {
+        let value = best.get(0, node);
+        let name = model.tree().name(node);
+        let (json, text) = match model.domain(node).labels() {
+            Some(labels) => (json!(labels[value as usize]), shown(&labels[value as usize])),
+            None => (json!(value), number(value)),
+        };
+        rows.push(vec![shown(name), text]);
+        states.insert(name.to_owned(), json);
+    }
+    let json = json!({"log_evidence": log_evidence, "log_probability": best.log_probability()[0], "most_probable": states});
+    printer.result(&json, |out| {
+        writeln!(out, "log-probability of this assignment with what is given  {}", number(best.log_probability()[0]))?;
+        writeln!(out, "{}", table(&["node", "state"], rows, 2))
+    })?;
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! `simulate --shape … --model M --data D`: a known model and data from it.
+
+use std::path::Path;
+
+use latentree::simulate::{ParameterFamily, Shape, Simulation};
+use latentree::tree::{Observed, Tree};
+use latentree::{Error, Result};
+use serde_json::json;
+
+use super::open_model_file;
+use super::sample::{draw, fraction};
+use crate::Failure;
+use crate::args::{FamilyName, ShapeName, SimulateArgs};
+use crate::printer::Printer;
+
+pub(crate) fn run(args: &SimulateArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
+    if args.model.is_none() && args.data.is_none() {
+        return Err(Error::option("simulate", "nothing to write: give --model M, --data D, or both").into());
+    }
+    fraction("--missing", args.missing)?;
+    let simulation = match (&args.tree, args.shape) {
+        (Some(tree), _) => Simulation::on_tree(read_tree(tree, &[])?),
+        (None, Some(name)) => {
+            let shape = match name {
+                ShapeName::Star => Shape::Star,
+                ShapeName::DoubleStar => Shape::DoubleStar,
+                ShapeName::Hmm => Shape::Hmm,
+                ShapeName::Complete => Shape::Complete { degree: 5 },
+                ShapeName::Caterpillar => Shape::Caterpillar { leaves: 2 },
+                ShapeName::Random => Shape::Random { max_degree: None },
+            };
+            let shape = args.degree.map_or(Ok(shape), |degree| shape.with_degree(degree))?;
+            Simulation::new(shape, args.observed)
+        }
+        (None, None) => return Err(Error::option("--shape", "a shape or --tree FILE is needed").into()),
+    };
+    let model = simulation.family(family(args)?).observed_inner(args.observed_inner).seed(seed).model()?;
+    if let Some(path) = &args.model {
+        model.write(path)?;
+    }
+    let mut rows = 0;
+    if let Some(path) = &args.data {
+        draw(&model, args.rows, seed, args.missing, args.hidden, path, printer)?;
+        rows = args.rows;
+    }
+    let (observed, hidden) = (model.tree().n_observed(), model.tree().n_hidden());
+    let to_stdout = [&args.model, &args.data].into_iter().flatten().any(|path| path.as_os_str() == "-");
+    if !to_stdout {
+        let json = json!({"observed": observed, "hidden": hidden, "rows": rows, "free_parameters": model.n_free_parameters(), "seed": seed});
+        printer.result(&json, |out| writeln!(out, "{observed} observed and {hidden} hidden variables, {rows} rows"))?;
+    }
+    Ok(())
+}
+
+fn family(args: &SimulateArgs) -> Result<ParameterFamily> {
+    let interval = match args.correlation[..] {
+        [] => (0.2, 0.8),
+        [low, high] => (low, high),
+        _ => return Err(Error::option("--correlation", "an interval LOW,HIGH is needed, such as 0.2,0.8")),
+    };
+    let SimulateArgs { states, hidden_states, separation, .. } = *args;
+    Ok(match args.family {
+        FamilyName::Gaussian => ParameterFamily::Gaussian { correlation: interval, random_sign: false },
+        FamilyName::Categorical => ParameterFamily::Categorical { states, hidden_states, separation },
+        FamilyName::Symmetric => ParameterFamily::Symmetric { states, strength: interval },
+        FamilyName::Mixed => ParameterFamily::Mixed { states, hidden_states, separation, groups: true },
+    })
+}
+
+/// Whether a file holds Newick, by its ending.
+pub(crate) fn is_newick(path: &Path) -> bool {
+    matches!(latentree::file::ending(path).as_str(), "nwk" | "newick" | "tree" | "tre" | "nw")
+}
+
+/// Reads a tree from Newick, or from a model or tree file.
+pub(crate) fn read_tree(path: &Path, hidden: &[String]) -> Result<Tree> {
+    if !is_newick(path) {
+        return Ok(open_model_file(path, hidden, None)?.tree().clone());
+    }
+    let mut text = String::new();
+    let mut reader = latentree::file::open(path)?;
+    std::io::Read::read_to_string(&mut reader, &mut text).map_err(Error::io("read", path))?;
+    Tree::from_newick(&text, &Observed::LeavesOnly).map_err(|error| error.in_file(path))
+}

@@ -1,0 +1,167 @@
+//! What the program says: results on standard output, everything else on standard error.
+#![expect(clippy::print_stderr, reason = "this is the one place that prints")]
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use latentree::Observer;
+use serde_json::Value;
+
+use crate::args::Global;
+
+/// Set when the user asked to stop.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Prints results and notes, and shows progress.
+pub(crate) struct Printer {
+    json: bool,
+    quiet: bool,
+    progress: bool,
+    stage: Mutex<Option<Stage>>,
+}
+
+struct Stage {
+    name: String,
+    total: Option<u64>,
+    begun: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Printer {
+    pub(crate) fn new(global: &Global) -> Self {
+        let progress = !global.quiet && !global.json && io::stderr().is_terminal();
+        // A second Ctrl-C ends the program at once; the first lets it tidy up.
+        let handler = ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+        if handler.is_err() && progress {
+            eprintln!("note: Ctrl-C cannot be caught here; partial files may be left");
+        }
+        Self { json: global.json, quiet: global.quiet, progress, stage: Mutex::new(None) }
+    }
+
+    /// Prints the result: the JSON object, or what `human` writes.
+    pub(crate) fn result(&self, json: &Value, human: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        self.finish();
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer(&mut out, json)?;
+            writeln!(out)?;
+        } else {
+            human(&mut out)?;
+        }
+        out.flush()
+    }
+
+    /// Something the user should know, on standard error.
+    pub(crate) fn note(&self, message: &str) {
+        if !self.quiet {
+            let stage = self.stage.lock();
+            let bar = stage.as_ref().ok().and_then(|stage| stage.as_ref()).and_then(|stage| stage.bar.clone());
+            match bar {
+                Some(bar) => bar.suspend(|| eprintln!("note: {message}")),
+                None => eprintln!("note: {message}"),
+            }
+        }
+    }
+
+    /// An error, on standard error.
+    pub(crate) fn error(message: &str) {
+        eprintln!("error: {message}");
+    }
+
+    fn finish(&self) {
+        if let Ok(mut stage) = self.stage.lock()
+            && let Some(Stage { bar: Some(bar), .. }) = stage.take()
+        {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Observer for Printer {
+    fn stage(&self, name: &str, total: Option<u64>) {
+        self.finish();
+        if let Ok(mut stage) = self.stage.lock() {
+            *stage = Some(Stage { name: name.to_owned(), total, begun: Instant::now(), bar: None });
+        }
+    }
+
+    fn progress(&self, done: u64) {
+        if !self.progress {
+            return;
+        }
+        if let Ok(mut stage) = self.stage.lock()
+            && let Some(stage) = stage.as_mut()
+        {
+            if stage.bar.is_none() && stage.begun.elapsed() > Duration::from_secs(1) {
+                let bar = stage.total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+                let template =
+                    if stage.total.is_some() { "{msg} [{bar:32}] {human_pos}/{human_len} {eta}" } else { "{msg} {human_pos}" };
+                if let Ok(style) = ProgressStyle::with_template(template) {
+                    bar.set_style(style);
+                }
+                bar.set_message(stage.name.clone());
+                stage.bar = Some(bar);
+            }
+            if let Some(bar) = &stage.bar {
+                bar.set_position(done);
+            }
+        }
+    }
+
+    fn warn(&self, message: &str) {
+        self.note(message);
+    }
+
+    fn cancelled(&self) -> bool {
+        STOP.load(Ordering::Relaxed)
+    }
+}
+
+/// An aligned table without lines; columns from `numbers` on are right-aligned.
+pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, numbers: usize) -> String {
+    let mut lines = vec![header.iter().map(|&title| title.to_owned()).collect::<Vec<_>>()];
+    lines.extend(rows);
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let text = lines.iter().map(|line| {
+        let cells =
+            line.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+                if column < numbers { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    });
+    text.collect::<Vec<_>>().join("\n")
+}
+
+/// A number as people read it: few digits, no noise.
+pub(crate) fn number(value: f64) -> String {
+    let size = value.abs();
+    if value.is_nan() {
+        "–".to_owned()
+    } else if value.fract() == 0.0 && size < 1e15 {
+        format!("{value}")
+    } else if !(1e-4..1e6).contains(&size) {
+        format!("{value:.4e}")
+    } else if size >= 100.0 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.4}")
+    }
+}
+
+/// A user's name cut to a width that keeps a table readable, without characters that disturb a terminal.
+pub(crate) fn shown(name: &str) -> String {
+    const WIDTH: usize = 40;
+    let clean: String = name.chars().map(|it| if it.is_control() { '·' } else { it }).collect();
+    match clean.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}…", &clean[..end]),
+        None => clean,
+    }
+}
