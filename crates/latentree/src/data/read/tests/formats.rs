@@ -59,7 +59,8 @@ fn sparse_formats_agree_with_the_dense_table_cell_by_cell() {
         let dense = Fixture::new("t.csv", csv_of(&rows)).read(&ReadOptions::default().kind("*", kind)).unwrap();
         for (name, text) in [
             ("docword.t.txt", docword.clone() + &entry(&cells)),
-            ("other.txt", docword + &entry(&by_column)),
+            ("other.txt", docword.clone() + &entry(&by_column)),
+            ("noending", docword + &entry(&cells)),
             ("t.mtx", format!("%%MatrixMarket matrix coordinate integer general\n% note\n{head}{}", entry(&cells))),
             ("u.mtx", format!("%%MatrixMarket matrix coordinate real general\n{head}{}", entry(&by_column))),
             ("v.mtx", format!("%%MatrixMarket matrix array real general\n{n_rows} {n_columns}\n{array}")),
@@ -264,6 +265,11 @@ fn quoted_fields_hold_delimiters_quotes_and_line_breaks() {
 fn columns_without_a_name_are_named_by_their_position() {
     let dataset = Fixture::new("t.csv", "a,,c\n1,0,1\n0,0,1\n").read(&ReadOptions::default()).unwrap();
     assert_eq!(column_names(&dataset), ["a", "x2", "c"]);
+    let fixture = Fixture::new("t.csv", "0,p,1,7\n1,q,0,8\n");
+    let options = ReadOptions::default().header(false).kind("x2", KindOverride::Ignore);
+    let partial = fixture.read(&options).unwrap();
+    let fitted = fixture.read(&ReadOptions::default().header(false).schema(Arc::clone(partial.schema()))).unwrap();
+    assert_eq!(fitted, partial);
     let dataset = Fixture::new("t.csv", "0,1\n1,1\n").read(&ReadOptions::default().header(false)).unwrap();
     assert_eq!(column_names(&dataset), ["x1", "x2"]);
     assert_eq!(numbers(&dataset), [[0.0, 1.0], [1.0, 1.0]]);

@@ -1,5 +1,7 @@
 //! Tests of the readers, and of the writers through them.
 
+#[cfg(feature = "columnar")]
+mod columnar;
 mod errors;
 mod formats;
 mod inference;
