@@ -120,7 +120,8 @@ impl Plan {
             let known: HashSet<&str> = columns.names.iter().map(String::as_str).collect();
             schema.columns().iter().all(|column| known.contains(column.name.as_str()))
         };
-        let by_position = !columns.named && !(n_columns > schema.columns().len() && has_all_names());
+        let by_name = columns.named || (n_columns > schema.columns().len() && has_all_names());
+        let by_position = !by_name;
         if by_position && n_columns != schema.columns().len() {
             let problem = format!(
                 "the file has {n_columns} columns without names, and {} are expected; give them names (a header, --names)",

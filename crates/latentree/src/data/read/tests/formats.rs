@@ -166,8 +166,12 @@ fn compression_and_odd_names_change_nothing() {
     let digest = plain.open(&ReadOptions::default()).unwrap().digest();
     assert!(digest.as_ref().is_some_and(|digest| digest.len() == 71));
     let parquet = plain.dir.path().join("t.parquet");
-    write(&parquet, &expected);
-    let parquet = std::fs::read(&parquet).unwrap();
+    let parquet = if has_format(&"t.parquet") {
+        write(&parquet, &expected);
+        std::fs::read(&parquet).unwrap()
+    } else {
+        Vec::new()
+    };
     for (name, bytes, is_same_bytes) in [
         ("t.csv.gz", gzip(text.as_bytes()), true),
         ("t.csv.zst", zstandard(text.as_bytes()), true),
@@ -186,7 +190,11 @@ fn compression_and_odd_names_change_nothing() {
         ("t.parquet.gz", gzip(&parquet), false),
         ("t.parquet.zst", zstandard(&parquet), false),
     ] {
-        let bytes = if name == "t.csv" && bytes.contains(&b'"') { fix_quotes(&bytes) } else { bytes };
+        if bytes.is_empty() || !has_format(&name) {
+            continue;
+        }
+        let bytes =
+            if name == "t.csv" && !bytes.starts_with(b"PAR1") && bytes.contains(&b'"') { fix_quotes(&bytes) } else { bytes };
         let fixture = Fixture::new(name, bytes);
         let mut reader = fixture.open(&ReadOptions::default()).unwrap();
         assert_eq!(numbers(&Dataset::read(&mut reader).unwrap()), numbers(&expected), "{name}");

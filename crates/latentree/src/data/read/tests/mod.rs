@@ -82,6 +82,11 @@ fn kind_names(source: &dyn BatchSource) -> Vec<&'static str> {
     source.schema().columns().iter().map(|column| column.kind.name()).collect()
 }
 
+/// Whether this build has the format of a file name.
+fn has_format(name: &&str) -> bool {
+    cfg!(feature = "columnar") || !["parquet", "arrow", "feather"].iter().any(|ending| name.contains(ending))
+}
+
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();

@@ -71,13 +71,9 @@ proptest! {
     #[test]
     fn what_is_written_is_read_back(dataset in tables()) {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["t.csv", "t.tsv", "t.csv.gz", "t.tsv.zst", "t.parquet", "t.arrow"] {
-            if name.starts_with("t.tsv") && dataset.schema().columns()[0].name.contains('\t') {
-                continue;
-            }
-            if !cfg!(feature = "columnar") && (name.ends_with("parquet") || name.ends_with("arrow")) {
-                continue;
-            }
+        let names: Vec<&str> =
+            ["t.csv", "t.tsv", "t.csv.gz", "t.tsv.zst", "t.parquet", "t.arrow"].into_iter().filter(has_format).collect();
+        for name in &names {
             let path = dir.path().join(name);
             write(&path, &dataset, None).unwrap();
             let options = ReadOptions::default().schema(Arc::clone(dataset.schema())).batch_rows(7);
@@ -86,7 +82,7 @@ proptest! {
             let back = Dataset::read(&mut reader).unwrap();
             prop_assert_eq!(bits(&back), bits(&dataset), "{}", name);
         }
-        prop_assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 6);
+        prop_assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), names.len());
     }
 
     #[test]
@@ -171,7 +167,7 @@ fn sparse_batches_and_weights_are_written_dense() {
     let path = dir.path().join("t.csv");
     write(&path, &dataset, Some("w")).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "a,b,c,w\n1,0,5,0.5\n0,0,0,1\n0,,0,2\n");
-    for name in ["t.parquet", "t.feather"] {
+    for name in ["t.parquet", "t.feather"].into_iter().filter(has_format) {
         let path = dir.path().join(name);
         write(&path, &dataset, Some("w")).unwrap();
         let options = ReadOptions::default().weights("w").schema(Arc::clone(dataset.schema()));
@@ -199,11 +195,13 @@ fn libsvm_is_written_and_read_back() {
 fn a_writer_dropped_before_its_end_leaves_no_file() {
     let dataset = Fixture::new("t.csv", "a,b\n0,1\n1,0\n").read(&ReadOptions::default()).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    for name in ["t.csv", "t.csv.gz", "t.parquet", "t.arrow", "t.svm"] {
+    for name in ["t.csv", "t.csv.gz", "t.parquet", "t.arrow", "t.svm"].into_iter().filter(has_format) {
         let mut writer = TableWriter::create(&dir.path().join(name), dataset.schema(), None).unwrap();
         writer.write_batch(&dataset.batches()[0]).unwrap();
         drop(writer);
-        let mut writer = ResultWriter::create(&dir.path().join("r.parquet"), &["row"]).unwrap();
+        let mut writer =
+            ResultWriter::create(&dir.path().join(if has_format(&"r.parquet") { "r.parquet" } else { "r.csv" }), &["row"])
+                .unwrap();
         writer.write_row(&[Value::Integer(1)]).unwrap();
         drop(writer);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "{name}");
@@ -216,7 +214,7 @@ fn a_writer_dropped_before_its_end_leaves_no_file() {
 #[test]
 fn results_are_read_back_from_every_format() {
     let dir = tempfile::tempdir().unwrap();
-    for name in ["r.csv", "r.tsv.gz", "r.parquet", "r.arrow"] {
+    for name in ["r.csv", "r.tsv.gz", "r.parquet", "r.arrow"].into_iter().filter(has_format) {
         let path = dir.path().join(name);
         let mut writer = ResultWriter::create(&path, &["row", "value", "state"]).unwrap();
         for row in 0..20_000u64 {
