@@ -2,6 +2,7 @@
 
 /// A cell before its column's kind is known. Text has no spaces around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(not(feature = "columnar"), expect(dead_code, reason = "text files have text cells only"))]
 pub(super) enum Cell<'a> {
     Missing,
     Text(&'a [u8]),
@@ -61,11 +62,11 @@ pub(super) fn number_key(value: f64) -> u64 {
     (value + 0.0).to_bits()
 }
 
-/// Why a number cannot be a count, if it cannot.
+/// Why a number cannot be a count, if it cannot; a missing one (NaN) can.
 pub(super) fn count_problem(value: f64) -> Option<String> {
     if value < 0.0 {
         Some(format!("{} is negative, but the column holds counts", number_text(value)))
-    } else if value.fract() != 0.0 {
+    } else if value.fract().abs() > 0.0 {
         Some(format!("{} is not a whole number, but the column holds counts", number_text(value)))
     } else {
         None

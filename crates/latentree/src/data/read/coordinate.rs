@@ -274,10 +274,15 @@ fn check_head(lines: &Lines, head: Head) -> Result<Head> {
     Ok(head)
 }
 
-/// Whether text begins as a bag of words: three lines of one whole number each.
+/// Whether text begins as a bag of words: three lines of one whole number each, then three on a line.
 pub(super) fn looks_like_docword(first: &[u8]) -> bool {
-    let mut lines = first.split(|&byte| byte == b'\n');
-    (0..3).all(|_| lines.next().is_some_and(|line| whole(line.trim_ascii()).is_some()))
+    let lines = first.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let n_fields = lines.take(4).map(|line| {
+        let fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).map(whole);
+        fields.collect::<Option<Vec<u64>>>().map_or(0, |numbers| numbers.len())
+    });
+    let n_fields: Vec<usize> = n_fields.collect();
+    n_fields == [1, 1, 1, 3]
 }
 
 /// Whether a file is named as bags of words are.

@@ -9,6 +9,9 @@ use crate::error::Shortened;
 /// Marks a text that no label has.
 const UNKNOWN: u32 = MISSING_CODE - 1;
 
+/// Most other spellings of labels (`1.0` for `1`) that are remembered.
+const ALIAS_LIMIT: usize = 1024;
+
 /// How the cells of one column become codes or numbers.
 pub(super) enum Decoder {
     Labels(Box<LabelTable>),
@@ -164,16 +167,23 @@ impl LabelTable {
     }
 
     /// A label may itself be spelled as a missing token; then it is the label.
-    fn find_text(&self, text: &[u8]) -> Option<u32> {
+    fn find_text(&mut self, text: &[u8]) -> Option<u32> {
         if let Some(&code) = self.by_text.get(text) {
             return Some(code);
         }
         if is_missing(text) {
             return Some(MISSING_CODE);
         }
-        number(text)
+        let code = number(text)
             .and_then(|value| self.by_number.get(&number_key(value)).copied())
-            .or_else(|| (text.len() <= 5).then(|| self.find_logical(text)).flatten())
+            .or_else(|| (text.len() <= 5).then(|| self.find_logical(text)).flatten());
+        // The same spelling will come again.
+        if let Some(code) = code
+            && self.by_text.len() < self.labels.len() + ALIAS_LIMIT
+        {
+            self.by_text.insert(text.into(), code);
+        }
+        code
     }
 
     fn find_logical(&self, text: &[u8]) -> Option<u32> {

@@ -54,7 +54,10 @@ impl Table {
     /// Why a column cannot be a variable whatever its values are: a date, a list.
     fn unusable(&self, column: usize) -> Option<String> {
         match self {
-            Self::Csv(_) => None,
+            Self::Csv(table) => {
+                debug_assert!(column < table.names().len());
+                None
+            }
             #[cfg(feature = "columnar")]
             Self::Columnar(table) => table.unusable(column),
         }
@@ -63,7 +66,10 @@ impl Table {
     /// Says which columns are wanted; the cells of the others may be left out.
     pub(super) fn project(&mut self, wanted: &[bool]) -> Result<()> {
         match self {
-            Self::Csv(_) => Ok(()),
+            Self::Csv(table) => {
+                debug_assert_eq!(wanted.len(), table.names().len());
+                Ok(())
+            }
             #[cfg(feature = "columnar")]
             Self::Columnar(table) => table.project(wanted),
         }

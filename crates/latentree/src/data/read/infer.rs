@@ -255,7 +255,7 @@ impl Profile {
                 Guess::Problem(self.infinite_row, "the number is infinite; write missing values as an empty field".to_owned())
             }
             None if self.many_numbers || (numeric && !self.any_padded) => Guess::Kind(self.numeric_kind()),
-            None if self.is_logical() => Guess::Kind(logical()),
+            None if !self.many_labels && self.is_logical() => Guess::Kind(logical()),
             None => {
                 let labels = if self.many_labels { Vec::new() } else { self.labels() };
                 let is_identifier = labels.len() > IDENTIFIER_LABELS && labels.len() as u64 > n_rows / 2;

@@ -8,11 +8,11 @@
 //! | CSV, TSV | `.csv`, `.tsv`, and all text that is nothing else |
 //! | Parquet, Arrow IPC (Feather 2) | the first bytes `PAR1`, `ARROW1` |
 //! | Matrix Market | the first bytes `%%MatrixMarket` |
-//! | UCI bag of words | a name that begins with `docword`, or `.txt` whose first three lines are whole numbers |
+//! | UCI bag of words | a name that begins with `docword`, or `.txt`, or no ending, and three lines of one whole number each, then three on a line |
 //! | libsvm | `.svm`, `.libsvm` |
 //!
 //! Each may be compressed by gzip or Zstandard. Standard input (`-`) is kept in a temporary file so that it can be read
-//! twice. How kinds are inferred is told in the table of `infer`: 0/1 is binary, at most 12 different whole numbers
+//! twice (in `TMPDIR`). How kinds are inferred is told in the table of `infer`: 0/1 is binary, at most 12 different whole numbers
 //! are categories, other whole numbers from 0 up are counts, other numbers are continuous, text is categorical. In sparse
 //! files all columns have one kind: binary if all stored values are 1, else count or continuous.
 
@@ -147,9 +147,8 @@ fn recognise(path: &Path, first: &[u8]) -> Format {
         "csv" => Format::Csv(Some(b',')),
         "tsv" | "tab" => Format::Csv(Some(b'\t')),
         "svm" | "libsvm" => Format::Libsvm,
-        _ if coordinate::is_named_docword(path) || (ending == "txt" && coordinate::looks_like_docword(first)) => {
-            Format::Coordinate(CoordinateFormat::Docword)
-        }
+        _ if coordinate::is_named_docword(path) => Format::Coordinate(CoordinateFormat::Docword),
+        "txt" | "" if coordinate::looks_like_docword(first) => Format::Coordinate(CoordinateFormat::Docword),
         _ => Format::Csv(None),
     }
 }

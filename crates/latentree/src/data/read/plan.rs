@@ -1,6 +1,6 @@
 //! From the columns of a file to the columns of a schema.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::group::Groups;
@@ -79,7 +79,7 @@ impl Plan {
         let mut builder = Schema::builder();
         let mut targets = vec![Target::Skip; columns.names.len()];
         let mut thresholds = Vec::with_capacity(chosen.len());
-        let scalar_names: std::collections::HashSet<&str> =
+        let scalar_names: HashSet<&str> =
             members.iter().filter(|(group, _)| group.is_none()).map(|(_, of)| columns.names[chosen[of[0]].0].as_str()).collect();
         for (group, of) in &members {
             let mut taken = Vec::with_capacity(of.len());
@@ -115,10 +115,16 @@ impl Plan {
         let n_columns = columns.names.len() - usize::from(weight.is_some());
         let mut targets = vec![Target::Skip; columns.names.len()];
         let mut is_found = vec![false; schema.columns().len()];
-        let by_position = !columns.named;
+        // A schema that was learned from a file without names may lack columns that were left out, but its names tell which.
+        let has_all_names = || {
+            let known: HashSet<&str> = columns.names.iter().map(String::as_str).collect();
+            schema.columns().iter().all(|column| known.contains(column.name.as_str()))
+        };
+        let by_name = columns.named || (n_columns > schema.columns().len() && has_all_names());
+        let by_position = !by_name;
         if by_position && n_columns != schema.columns().len() {
             let problem = format!(
-                "the file has {n_columns} columns without names, and {} are expected; give the columns names",
+                "the file has {n_columns} columns without names, and {} are expected; give them names (a header, --names)",
                 schema.columns().len()
             );
             return Err(Error::data(columns.place.clone(), problem));

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::cell::{count_problem, number_text};
+use super::cell::count_problem;
 use super::decode::Decoder;
 use super::dense::weight_problem;
 use super::input::Input;
@@ -343,7 +343,7 @@ pub(super) fn column_names(
         return Err(Error::Mismatch {
             left: place.to_string(),
             right: path.display().to_string(),
-            problem: format!("{n_columns} columns but {} names, one a line", number_text(names.len() as f64)),
+            problem: format!("{n_columns} columns but {} names, one a line", names.len()),
         });
     }
     Ok((names, true))

@@ -15,7 +15,9 @@ use std::path::Path;
 pub use results::{ResultWriter, Value};
 
 use self::text::{LibsvmWriter, TextWriter};
-use super::{Batch, Block, Column, ColumnData, Schema};
+#[cfg(feature = "columnar")]
+use super::ColumnData;
+use super::{Batch, Block, Column, Schema};
 use crate::error::{Error, Result};
 use crate::file;
 

@@ -1,0 +1,118 @@
+//! Parquet and Arrow files of other programs: every type, nulls, dictionaries, dates.
+
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float32Array, Float64Array, Int8Array,
+    Int64Array, LargeStringArray, NullArray, RecordBatch, StringArray, StringViewArray, TimestampSecondArray, UInt64Array,
+};
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+use parquet::arrow::ArrowWriter;
+
+use super::*;
+use crate::data::Kind;
+
+fn batch() -> RecordBatch {
+    let words = [Some("b"), None, Some("a"), Some(" b ")];
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("bool", Arc::new(BooleanArray::from(vec![Some(true), None, Some(false), Some(true)]))),
+        ("int8", Arc::new(Int8Array::from(vec![Some(0), Some(1), None, Some(1)]))),
+        ("uint64", Arc::new(UInt64Array::from(vec![3, 1, 2, 3]))),
+        ("float32", Arc::new(Float32Array::from(vec![0.5, f32::NAN, 1.0, 2.0]))),
+        (
+            "decimal",
+            Arc::new(Decimal128Array::from(vec![Some(150), None, Some(-25), Some(0)]).with_precision_and_scale(10, 2).unwrap()),
+        ),
+        ("utf8", Arc::new(StringArray::from(words.to_vec()))),
+        ("large", Arc::new(LargeStringArray::from(words.to_vec()))),
+        ("view", Arc::new(StringViewArray::from(words.to_vec()))),
+        ("dictionary", Arc::new(words.iter().map(|word| word.map(str::trim)).collect::<DictionaryArray<Int32Type>>())),
+        ("date", Arc::new(Date32Array::from(vec![1, 2, 3, 4]))),
+        ("time", Arc::new(TimestampSecondArray::from(vec![1, 2, 3, 4]))),
+        ("blob", Arc::new(BinaryArray::from(vec![b"x".as_slice(); 4]))),
+        ("nothing", Arc::new(NullArray::new(4))),
+        ("text missing", Arc::new(StringArray::from(vec!["1", "NA", "", "2.0"]))),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+}
+
+fn parquet(batch: &RecordBatch) -> Vec<u8> {
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+    writer.write(batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+#[test]
+fn every_type_becomes_a_kind_or_a_warning() {
+    let batch = batch();
+    let mut file = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    file.write(&batch).unwrap();
+    let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    stream.write(&batch).unwrap();
+    for (name, bytes) in
+        [("t.parquet", parquet(&batch)), ("t.feather", file.into_inner().unwrap()), ("t.arrow", stream.into_inner().unwrap())]
+    {
+        let fixture = Fixture::new(name, bytes);
+        let mut reader = fixture.open(&ReadOptions::default().batch_rows(3)).unwrap();
+        let left: Vec<bool> =
+            ["date", "time", "blob", "nothing"].iter().map(|name| reader.warnings().iter().any(|it| it.contains(name))).collect();
+        assert_eq!(left, [true; 4], "{:?}", reader.warnings());
+        assert_eq!(reader.warnings().len(), 4);
+        let dataset = Dataset::read(&mut reader).unwrap();
+        let kinds: Vec<&str> = kind_names(&reader);
+        let expected =
+            "binary binary categorical continuous continuous categorical categorical categorical categorical categorical";
+        assert_eq!(kinds.join(" "), expected, "{name}");
+        assert_eq!(reader.schema().columns()[0].kind, Kind::Binary { labels: ["false".into(), "true".into()] });
+        assert_eq!(
+            texts(&dataset),
+            [
+                ["true", "0", "3", "0.5", "1.5", "b", "b", "b", "b", "1"],
+                ["", "1", "1", "", "", "", "", "", "", ""],
+                ["false", "", "2", "1", "-0.25", "a", "a", "a", "a", ""],
+                ["true", "1", "3", "2", "0", "b", "b", "b", "b", "2"],
+            ]
+        );
+        assert!(reader.digest().is_some());
+        reader.rewind().unwrap();
+        let again = Dataset::read(&mut reader).unwrap();
+        assert_eq!(texts(&again), texts(&dataset));
+        // Text of the same table fits the schema, and the file fits the schema of the text.
+        let csv = Fixture::new("t.csv", "bool,int8,view\nTRUE,1.0,a\nfalse,0,b\n");
+        let options = ReadOptions::default().schema(Arc::clone(dataset.schema()));
+        assert_eq!(csv.open(&options).unwrap().absent_columns().len(), 7);
+        assert_eq!(texts(&csv.read(&options).unwrap())[0][..2], ["true", "1"]);
+        let of_text = csv.read(&ReadOptions::default()).unwrap();
+        let fitted = fixture.read(&ReadOptions::default().schema(Arc::clone(of_text.schema()))).unwrap();
+        assert_eq!(texts(&fitted)[0], ["true", "0", "b"]);
+    }
+}
+
+#[test]
+fn bad_cells_of_columnar_files_are_refused_with_their_row() {
+    let values: ArrayRef = Arc::new(Float64Array::from(vec![0.5, f64::INFINITY]));
+    let batch = RecordBatch::try_from_iter([("v", values)]).unwrap();
+    let message = Fixture::new("t.parquet", parquet(&batch)).error(&ReadOptions::default()).to_string();
+    assert!(message.contains("t.parquet, row 2, column \"v\"") && message.contains("infinite"), "{message}");
+    let none = RecordBatch::try_from_iter([("v", Arc::new(Int64Array::from(Vec::<i64>::new())) as ArrayRef)]).unwrap();
+    let message = Fixture::new("t.parquet", parquet(&none)).error(&ReadOptions::default()).to_string();
+    assert!(message.contains("no rows"), "{message}");
+    for name in ["t.parquet", "t.arrow"] {
+        let message = Fixture::new(name, "a,b\n1,2\n").error(&ReadOptions::default()).to_string();
+        assert!(message.contains("not valid") && message.contains(name), "{message}");
+    }
+}
+
+#[test]
+fn events_come_from_columnar_files_too() {
+    let who: ArrayRef = Arc::new(Int64Array::from(vec![2, 2, 1, 2]));
+    let what: ArrayRef = Arc::new(StringArray::from(vec![Some("x"), Some("y"), None, Some("x")]));
+    let extra: ArrayRef = Arc::new(Date32Array::from(vec![1, 2, 3, 4]));
+    let batch =
+        RecordBatch::try_from_iter_with_nullable([("when", extra, true), ("what", what, true), ("who", who, true)]).unwrap();
+    let options = ReadOptions::default().events("who", "what", None);
+    let dataset = Fixture::new("e.parquet", parquet(&batch)).read(&options).unwrap();
+    assert_eq!(column_names(&dataset), ["x", "y"]);
+    assert_eq!(numbers(&dataset), [[1.0, 1.0], [0.0, 0.0]]);
+}
