@@ -1,2 +1,58 @@
-//! experiments
-fn main() {}
+//! Tables and figures of the papers, ours beside theirs: one subcommand each.
+//!
+//! `cargo run --release -p latentree-experiments -- chow-liu` prints a table and, with `--record`, appends its rows to
+//! `experiments/RESULTS.md` with the machine and the date.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an experiment prints its table")]
+
+mod chow_liu;
+mod record;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tables and figures of the papers, ours beside theirs.
+#[derive(Debug, Parser)]
+#[command(name = "experiments", version)]
+struct Cli {
+    /// Append the rows to experiments/RESULTS.md with the machine and the date
+    #[arg(long, global = true)]
+    record: bool,
+    /// Where the data are [default: $LATENTREE_DATA, or shared/data beside the repository]
+    #[arg(long, global = true, value_name = "DIR")]
+    data: Option<PathBuf>,
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+enum Experiment {
+    /// Choi et al. 2011, Tables 4 and 5: the Chow–Liu tree of 20 newsgroups
+    ChowLiu,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let data = cli.data.clone().or_else(|| std::env::var_os("LATENTREE_DATA").map(PathBuf::from));
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let data = data.unwrap_or_else(|| root.join("../../shared/data"));
+    let outcome = match cli.experiment {
+        Experiment::ChowLiu => chow_liu::run(&data),
+    };
+    let table = match outcome {
+        Ok(table) => table,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    println!("{}", table.markdown());
+    if cli.record
+        && let Err(error) = table.append(&root.join("RESULTS.md"))
+    {
+        eprintln!("error: {error}");
+        return ExitCode::from(2);
+    }
+    ExitCode::SUCCESS
+}

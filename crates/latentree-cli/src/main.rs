@@ -6,6 +6,7 @@ mod printer;
 
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
+use std::sync::Mutex;
 
 use clap::Parser;
 
@@ -60,7 +61,14 @@ impl From<std::io::Error> for Failure {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let printer = Printer::new(&cli.global);
-    // Our own bugs end with status 1 and say that they are bugs; the default hook has printed where.
+    // A panic is kept, not printed: readers catch those of file libraries on damaged files and report an error of their
+    // own. One that gets here is a bug of ours and ends with status 1.
+    static PANIC: Mutex<String> = Mutex::new(String::new());
+    std::panic::set_hook(Box::new(|panic| {
+        if let Ok(mut message) = PANIC.lock() {
+            *message = panic.to_string();
+        }
+    }));
     let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| run(cli, &printer)));
     let status = match outcome {
         Ok(Ok(())) => ExitStatus::Success,
@@ -79,7 +87,8 @@ fn main() -> ExitCode {
             if error.is_cancelled() { ExitStatus::Stopped } else { ExitStatus::Failure }
         }
         Err(_) => {
-            Printer::error("this is a bug in latentree, not a mistake of yours; please report the message above");
+            let message = PANIC.lock().map_or_else(|_| String::new(), |message| message.clone());
+            Printer::error(&format!("{message}\nthis is a bug in latentree, not a mistake of yours; please report it"));
             ExitStatus::Bug
         }
     };

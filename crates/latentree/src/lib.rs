@@ -2,18 +2,45 @@
 //!
 //! The folders are the path of the data; each arrow is a plain public type that can be saved, printed and fed back in:
 //!
-//! 1. [`data`]: a table becomes batches of typed cells ([`data::Schema`], [`data::Dataset`], readers);
-//! 2. [`moments`]: rows become mergeable statistics;
-//! 3. [`tree`]: the shared floor, an arena tree and its splits;
-//! 4. [`model`]: a tree with distributions, and its file ([`model::LatentTree`]);
-//! 5. [`inference`]: exact answers, linear in the tree;
-//! 6. [`report`]: a model for people and for other programs;
-//! 7. [`simulate`]: known models and data from them, for tests, benches and users.
+//! 1. [`data`]: a table becomes batches of typed cells ([`data::Schema`], [`data::Dataset`], readers and writers);
+//! 2. [`moments`]: rows become mergeable statistics ([`moments::PairMoments`]);
+//! 3. [`distance`]: statistics become additive distances ([`distance::DistanceMatrix`]);
+//! 4. [`structure`]: distances become a tree;
+//! 5. [`model`]: a tree with distributions, and its file ([`model::LatentTree`]);
+//! 6. [`inference`]: exact answers, linear in the tree ([`inference::Inference`]);
+//! 7. [`report`]: a model for people and for other programs.
+//!
+//! The floor they share is [`tree`] (an arena tree and its splits), [`linalg`], [`file`] and the one [`Error`];
+//! [`simulate`] makes known models, for tests, benches and users.
+//!
+//! # Example
+//! ```
+//! use latentree::inference::{Evidence, Inference};
+//! use latentree::simulate::{ParameterFamily, Shape, Simulation};
+//!
+//! // A known model: one hidden variable of two states behind five binary ones.
+//! let family = ParameterFamily::Categorical { states: 2, hidden_states: 2, separation: 0.7 };
+//! let model = Simulation::new(Shape::Star, 5).family(family).model()?;
+//! let inference = Inference::new(&model);
+//!
+//! // Rows drawn from it, and how probable the first ones are.
+//! let rows = inference.sample(1000, 0)?;
+//! let log_likelihoods = inference.log_likelihood(&rows.batches()[0])?;
+//! assert!(log_likelihoods.iter().all(|value| value.is_finite() && *value < 0.0));
+//!
+//! // What the hidden variable is when x1 is 1.
+//! let mut evidence = Evidence::none(&model);
+//! evidence.set(&model, "x1", "1")?;
+//! let answer = inference.query(&evidence, &[model.find("h1")?])?;
+//! assert!((answer.marginals[0].1.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+//! # Ok::<(), latentree::Error>(())
+//! ```
 //!
 //! The library never prints, keeps no global state, and gives the same bytes for the same seed and data at any number of
 //! threads. Progress and cancelling go through an [`Observer`].
 
 pub mod data;
+pub mod distance;
 mod error;
 pub mod file;
 mod index;
@@ -24,6 +51,7 @@ pub mod moments;
 mod observer;
 pub mod report;
 pub mod simulate;
+pub mod structure;
 pub mod tree;
 
 pub use error::{Error, Place, Result};
