@@ -130,12 +130,10 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  latentree merge january.moments february.moments -o both.moments")]
     Merge(MergeArgs),
     /// Additive distances between all variables, as a square matrix
-    #[command(
-        after_help = "A pair that the data say nothing about has no distance: its field is empty (NA in PHYLIP).\n\
+    #[command(after_help = "A pair that the data say nothing about has no distance: its field is empty (NA in PHYLIP).\n\
                             Examples:\n  latentree distances examples/clinic.csv -o clinic.distances.csv\n  \
                             latentree distances data.csv --distance canonical --hidden-states 3 -o d.phy --errors d.errors.csv\n  \
-                            latentree distances both.moments --significance 4 -o d.csv.gz --json"
-    )]
+                            latentree distances both.moments --significance 4 -o d.csv.gz --json")]
     Distances(DistancesArgs),
     /// Prints a completion script for a shell
     #[command(after_help = "Example:\n  latentree completions bash > /etc/bash_completion.d/latentree")]

@@ -104,9 +104,8 @@ pub fn estimate(moments: &PairMoments, options: &DistanceOptions, observer: &dyn
 /// What [`Estimator::Auto`] means here, or whether the estimator asked for applies.
 pub(super) fn resolve(moments: &PairMoments, variables: &[Variable], options: &DistanceOptions) -> Result<Estimator> {
     let k = options.n_hidden_states();
-    let named = |ix: usize, problem: String| {
-        Err(Error::data(Place::default().column(&moments.schema().variables()[ix].name), problem))
-    };
+    let named =
+        |ix: usize, problem: String| Err(Error::data(Place::default().column(&moments.schema().variables()[ix].name), problem));
     let first = |bad: &dyn Fn(&Variable) -> bool| variables.iter().position(bad);
     let used = |variable: &Variable| variable.form != Form::Constant;
     match options.estimator {

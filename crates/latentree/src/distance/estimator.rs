@@ -36,8 +36,7 @@ pub enum Estimator {
 
 impl Estimator {
     /// All estimators.
-    pub const ALL: [Self; 6] =
-        [Self::Auto, Self::Gaussian, Self::LogDet, Self::Symmetric, Self::Multivariate, Self::Canonical];
+    pub const ALL: [Self; 6] = [Self::Auto, Self::Gaussian, Self::LogDet, Self::Symmetric, Self::Multivariate, Self::Canonical];
 
     /// The name users write.
     #[must_use]

@@ -183,11 +183,7 @@ pub(super) fn canonical(
     }
     // With missing cells the features of these rows may be spread wider than those of all rows: more than 1 is 1.
     let clipped: Vec<f64> = svd.values[..r].iter().map(|&value| judge.clipped(value, n)).collect();
-    let error = if judge.errors {
-        judge.error(clipped.iter().map(|&value| gaussian_variance(value)).sum(), n)
-    } else {
-        f64::NAN
-    };
+    let error = if judge.errors { judge.error(clipped.iter().map(|&value| gaussian_variance(value)).sum(), n) } else { f64::NAN };
     Estimate { distance: Judge::distance(clipped.into_iter()), error }
 }
 
@@ -204,7 +200,11 @@ fn decompose(operator: &dyn LinearOperator, wanted: usize) -> Svd {
     for ix in 0..short {
         unit.fill(0.0);
         unit[ix] = 1.0;
-        if transposed { operator.apply_transposed(&unit, &mut image) } else { operator.apply(&unit, &mut image) }
+        if transposed {
+            operator.apply_transposed(&unit, &mut image)
+        } else {
+            operator.apply(&unit, &mut image)
+        }
         matrix.extend_from_slice(&image);
     }
     jacobi_svd(&matrix, short, long)

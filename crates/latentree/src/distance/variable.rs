@@ -138,8 +138,11 @@ impl Variable {
         for &column in &self.columns {
             column_variances(moments, column, options.rare_weight / per_weight, &mut variances, &mut floors);
         }
-        let scales: Vec<f64> =
-            variances.iter().zip(&floors).map(|(&it, &floor)| if it > 0.0 { 1.0 / f64::max(it, floor).sqrt() } else { 0.0 }).collect();
+        let scales: Vec<f64> = variances
+            .iter()
+            .zip(&floors)
+            .map(|(&it, &floor)| if it > 0.0 { 1.0 / f64::max(it, floor).sqrt() } else { 0.0 })
+            .collect();
         if let ([_], true) = (&self.columns[..], self.n_features == 1 || matches!(self.form, Form::Labels(..))) {
             self.whitening = Whitening::Diagonal(scales);
         } else if self.is_wide || self.n_features > MOST_SQUARE {

@@ -76,8 +76,7 @@ pub fn leading_singular_values(operator: &dyn LinearOperator, wanted: usize, see
     let wanted = wanted.min(n_rows).min(n_cols);
     let width = (wanted + EXTRA).min(n_rows).min(n_cols);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut right: Vec<Vec<f64>> =
-        (0..width).map(|_| (0..n_cols).map(|_| StandardNormal.sample(&mut rng)).collect()).collect();
+    let mut right: Vec<Vec<f64>> = (0..width).map(|_| (0..n_cols).map(|_| StandardNormal.sample(&mut rng)).collect()).collect();
     orthonormalise(&mut right);
     let mut left = vec![vec![0.0; n_rows]; width];
     let mut before: Vec<f64> = Vec::new();

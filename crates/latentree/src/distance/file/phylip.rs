@@ -38,7 +38,11 @@ fn parse(all: &str, strict: bool) -> Result<DistanceMatrix> {
     let lines = all.lines().enumerate().map(|(ix, line)| (Place::default().line(ix as u64 + 1), line));
     let mut lines = lines.filter(|(_, line)| !line.trim().is_empty());
     let Some((place, count)) = lines.next() else {
-        return Err(Error::format(Place::default(), FORMAT, "the file is empty; a first line with the number of variables is needed"));
+        return Err(Error::format(
+            Place::default(),
+            FORMAT,
+            "the file is empty; a first line with the number of variables is needed",
+        ));
     };
     let Some(n) = count.split_whitespace().next().and_then(|word| word.parse::<usize>().ok()).filter(|n| *n > 0) else {
         let problem = format!("{:?} is not a number of variables", Shortened(count.trim()));
