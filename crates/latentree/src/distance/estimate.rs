@@ -216,6 +216,8 @@ struct Run<'a> {
     options: &'a DistanceOptions,
     estimator: Estimator,
     variables: Vec<Variable>,
+    /// Weight of all rows.
+    weight: f64,
     /// Rows of equal weight that a unit of weight stands for.
     per_weight: f64,
     judge: Judge,
@@ -238,7 +240,8 @@ impl<'a> Run<'a> {
         } else {
             Vec::new()
         };
-        Self { moments, options, estimator, variables, per_weight, judge: Judge::new(options), own }
+        let (weight, judge) = (moments.total_weight(), Judge::new(options));
+        Self { moments, options, estimator, variables, weight, per_weight, judge, own }
     }
 
     /// The pairs of one variable with those before it.
@@ -265,16 +268,35 @@ impl<'a> Run<'a> {
         match (a.form, b.form) {
             (Form::Constant, _) | (_, Form::Constant) => Estimate::NONE,
             (Form::Binary(left), Form::Binary(right)) if plain => {
-                let mut weights = [0.0; 4];
-                self.moments.table_into(left, right, &mut weights);
+                let weights = match (a.complete, b.complete) {
+                    (Some(a), Some(b)) => {
+                        let both = self.moments.scalar_product(left, right);
+                        let neither = (self.weight - a.sum - b.sum + both).max(0.0);
+                        [neither, (b.sum - both).max(0.0), (a.sum - both).max(0.0), both]
+                    }
+                    _ => {
+                        let mut weights = [0.0; 4];
+                        self.moments.table_into(left, right, &mut weights);
+                        weights
+                    }
+                };
                 let n = weights.iter().sum::<f64>() * self.per_weight;
                 if n > 0.0 { table::binary(weights, self.options.smoothing, n, &self.judge) } else { Estimate::NONE }
             }
             (Form::Binary(left) | Form::Number(left), Form::Binary(right) | Form::Number(right))
                 if self.estimator == Estimator::Gaussian =>
             {
-                let n = self.moments.pair_weight(left, right) * self.per_weight;
-                match self.moments.correlation(left, right) {
+                let (weight, correlation) = match (a.complete, b.complete) {
+                    (Some(a), Some(b)) => {
+                        let weight = self.weight;
+                        let product = self.moments.scalar_product(left, right) / weight;
+                        let covariance = product - a.sum / weight * (b.sum / weight);
+                        (weight, Some((covariance / (a.deviation * b.deviation)).clamp(-1.0, 1.0)))
+                    }
+                    _ => (self.moments.pair_weight(left, right), self.moments.correlation(left, right)),
+                };
+                let n = weight * self.per_weight;
+                match correlation {
                     Some(correlation) if n > 0.0 => self.judge.scalar(correlation, n),
                     _ => Estimate::NONE,
                 }
@@ -289,7 +311,7 @@ impl<'a> Run<'a> {
     /// Two columns of labels.
     fn labels(&self, (i, d_i): (ColIx, usize), (j, d_j): (ColIx, usize), r: usize, scratch: &mut Scratch) -> Estimate {
         let n = self.moments.pair_weight(i, j) * self.per_weight;
-        if !(n > 0.0) {
+        if n <= 0.0 {
             return Estimate::NONE;
         }
         let Scratch { weights, table } = scratch;

@@ -170,7 +170,7 @@ pub(super) fn canonical(
         (Cross::Dense(cells), weight)
     };
     let n = weight * per_weight;
-    if !(n > 0.0) || r == 0 {
+    if n <= 0.0 || r == 0 {
         return Estimate::NONE;
     }
     let svd = decompose(&Whitened { a, b, cross }, r);
@@ -318,7 +318,7 @@ impl<'a> SecondMoments<'a> {
     ) -> Estimate {
         let (values, weight) = self.leading(a, b);
         let n = weight * per_weight;
-        if values.len() < self.k || own.0.len().min(own.1.len()) < self.k || !(n > 0.0) {
+        if values.len() < self.k || own.0.len().min(own.1.len()) < self.k || n <= 0.0 {
             return Estimate::NONE;
         }
         let ratios: Vec<f64> = (0..self.k)

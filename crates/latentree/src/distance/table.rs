@@ -252,7 +252,7 @@ pub(super) fn binary(weights: [f64; 4], smoothing: f64, n: f64, judge: &Judge) -
     let [n00, n01, n10, n11] = weights.map(|weight| weight + smoothing);
     let (a0, a1, b0, b1) = (n00 + n01, n10 + n11, n00 + n10, n01 + n11);
     let all = a0 + a1;
-    if a0.min(a1).min(b0).min(b1) <= NOTHING * all || !(all > 0.0) {
+    if a0.min(a1).min(b0).min(b1) <= NOTHING * all {
         return Estimate::NONE;
     }
     let size = ((n11 * n00 - n10 * n01) / ((a0 * a1).sqrt() * (b0 * b1).sqrt())).abs();

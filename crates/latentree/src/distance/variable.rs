@@ -44,8 +44,19 @@ pub(super) struct Variable {
     pub(super) rank: usize,
     /// Whether a column has so many labels that only its non-zero cells are looked at.
     pub(super) is_wide: bool,
+    /// Of one binary or numeric column without missing cells.
+    pub(super) complete: Option<Complete>,
     /// Empty unless the variable meets others through features.
     pub(super) whitening: Whitening,
+}
+
+/// What the pairs of a scalar column without missing cells share.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Complete {
+    /// Σ w x, with x less the column's shift.
+    pub(super) sum: f64,
+    /// Square root of the variance.
+    pub(super) deviation: f64,
 }
 
 /// How features become uncorrelated ones of variance at most 1.
@@ -110,7 +121,15 @@ impl Variable {
             (false, Kind::Categorical { labels }) => Form::Labels(columns[0], labels.len()),
             (false, _) => Form::Number(columns[0]),
         };
-        Self { columns: columns.to_vec(), form, n_features, rank, is_wide, whitening: Whitening::Diagonal(Vec::new()) }
+        let complete = match form {
+            Form::Binary(column) | Form::Number(column) if !moments.has_missing_in(column) => {
+                let deviation = moments.variance(column).unwrap_or(0.0).sqrt();
+                Some(Complete { sum: moments.scalar_sum(column), deviation })
+            }
+            _ => None,
+        };
+        let whitening = Whitening::Diagonal(Vec::new());
+        Self { columns: columns.to_vec(), form, n_features, rank, is_wide, complete, whitening }
     }
 
     /// Whether `−ln |ρ|` is defined for it.
@@ -202,7 +221,7 @@ fn largest_eigenvalue(matrix: &[f64], n: usize) -> f64 {
         let product: Vec<f64> =
             matrix.chunks_exact(n).map(|row| row.iter().zip(&vector).map(|(a, x)| a * x).sum::<f64>()).collect();
         let length = product.iter().map(|x| x * x).sum::<f64>().sqrt();
-        if !(length > 0.0) {
+        if length.is_nan() || length <= 0.0 {
             break;
         }
         largest = length;
