@@ -6,7 +6,7 @@
 //! `cargo run --release --example clinic -- examples` writes `clinic.truth.json` and `clinic.csv`.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use latentree::data::{BatchSource, Kind, Schema, TableWriter};
@@ -169,6 +169,11 @@ fn model() -> Result<LatentTree, latentree::Error> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = PathBuf::from(std::env::args().nth(1).ok_or("usage: clinic DIRECTORY")?);
+    Ok(write(&directory)?)
+}
+
+/// Writes both files into a directory.
+pub(crate) fn write(directory: &Path) -> Result<(), latentree::Error> {
     let model = model()?;
     model.write(directory.join("clinic.truth.json"))?;
     let inference = Inference::new(&model);
@@ -177,6 +182,5 @@ fn main() -> Result<(), Box<dyn Error>> {
     while let Some(batch) = patients.next_batch()? {
         writer.write_batch(&batch)?;
     }
-    writer.finish()?;
-    Ok(())
+    writer.finish()
 }

@@ -34,11 +34,35 @@ pub fn decompress(raw: Box<dyn Read + Send>) -> io::Result<Box<dyn BufRead + Sen
     let mut buffered = BufReader::with_capacity(BUFFER, raw);
     let first = buffered.fill_buf()?;
     if first.starts_with(&[0x1f, 0x8b]) {
-        Ok(Box::new(BufReader::with_capacity(BUFFER, flate2::bufread::MultiGzDecoder::new(buffered))))
+        let inner = flate2::bufread::MultiGzDecoder::new(buffered);
+        Ok(Box::new(BufReader::with_capacity(BUFFER, Decompressing { inner, format: "gzip" })))
     } else if first.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        Ok(Box::new(BufReader::with_capacity(BUFFER, zstd::Decoder::with_buffer(buffered)?)))
+        let inner = zstd::Decoder::with_buffer(buffered)?;
+        Ok(Box::new(BufReader::with_capacity(BUFFER, Decompressing { inner, format: "Zstandard" })))
     } else {
         Ok(Box::new(buffered))
+    }
+}
+
+/// Says what a decompressor's errors mean for the file.
+struct Decompressing<R> {
+    inner: R,
+    format: &'static str,
+}
+
+impl<R: Read> Read for Decompressing<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(buffer).map_err(|error| {
+            let format = self.format;
+            let meaning = match error.kind() {
+                // The system's own errors speak for themselves.
+                _ if error.raw_os_error().is_some() => return error,
+                io::ErrorKind::Interrupted => return error,
+                io::ErrorKind::UnexpectedEof => format!("its {format} data are cut off; copy or make it again"),
+                _ => format!("its {format} data are damaged ({error}); copy or make it again"),
+            };
+            io::Error::new(io::ErrorKind::InvalidData, meaning)
+        })
     }
 }
 
@@ -240,6 +264,22 @@ mod tests {
             open(&path).unwrap().read_to_string(&mut text).unwrap();
             assert_eq!(text, "hello");
             assert_eq!(ending(&path), "txt");
+        }
+    }
+
+    #[test]
+    fn compressed_files_cut_short_at_any_byte_are_told_as_such() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a.gz", "a.zst"] {
+            let path = dir.path().join(name);
+            let content: Vec<u8> = (0..5000_u32).flat_map(|ix| ix.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+            write_atomically(&path, |out| out.write_all(&content).map_err(Error::io("write", &path))).unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            for length in (4..bytes.len()).step_by(97).chain([bytes.len() - 1]) {
+                std::fs::write(&path, &bytes[..length]).unwrap();
+                let error = open(&path).unwrap().read_to_end(&mut Vec::new()).unwrap_err();
+                assert!(error.to_string().contains("cut off"), "{name} after {length} bytes: {error}");
+            }
         }
     }
 }

@@ -2,22 +2,31 @@
 
 use std::path::Path;
 
-use latentree::Result;
 use latentree::model::ModelFile;
 use latentree::report::compare;
 use latentree::tree::Tree;
+use latentree::{Error, Result};
 use serde_json::json;
 
-use super::open_model_file;
 use super::simulate::{is_newick, read_tree};
+use super::{is_stream, open_model_file};
 use crate::Failure;
 use crate::args::CompareArgs;
 use crate::printer::{Printer, number, shown};
 
 pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
+    if is_stream(&args.truth) && is_stream(&args.estimate) {
+        return Err(Error::option("-", "only one of the two can come from standard input; give a file for the other").into());
+    }
     let truth = open(&args.truth, &args.hidden)?;
     let estimate = open(&args.estimate, &args.hidden)?;
-    let result = compare(&truth, &estimate)?;
+    let result = compare(&truth, &estimate).map_err(|error| match error {
+        Error::Mismatch { problem, .. } => {
+            let [left, right] = [&args.truth, &args.estimate].map(|path| path.display().to_string());
+            Error::Mismatch { left, right, problem }
+        }
+        other => other,
+    })?;
     let distance = result.robinson_foulds;
     let only_true = differing(truth.tree(), estimate.tree(), args.splits);
     let only_estimate = differing(estimate.tree(), truth.tree(), args.splits);

@@ -5,7 +5,7 @@ use latentree::model::ModelFile;
 use latentree::report::{self, Format, View};
 use serde_json::json;
 
-use super::open_model_file;
+use super::{is_stream, open_model_file};
 use crate::Failure;
 use crate::args::ExportArgs;
 use crate::printer::Printer;
@@ -17,8 +17,8 @@ pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
         ModelFile::LatentTree(model) => model.into(),
         other => other.tree().into(),
     };
-    report::export(view, format, &args.output)?;
-    if args.output.as_os_str() != "-" {
+    report::export(view, format, &args.output).map_err(|error| error.in_file(&args.model.model))?;
+    if !is_stream(&args.output) {
         let json = json!({"format": args.format, "nodes": file.tree().n_nodes()});
         printer.result(&json, |out| writeln!(out, "{} written to {}", args.format, args.output.display()))?;
     }

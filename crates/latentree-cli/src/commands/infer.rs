@@ -6,14 +6,13 @@ use latentree::model::LatentTree;
 use latentree::{Error, NodeIx, Observer, Result};
 use serde_json::json;
 
-use super::{open_data_for, open_model_for};
+use super::open_model_and_data;
 use crate::Failure;
 use crate::args::InferArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
-    let model = open_model_for(&args.model.model, &args.model.hidden, &args.data, &args.reading)?;
-    let mut reader = open_data_for(&args.data, &args.reading, model.schema(), printer)?;
+    let (model, mut reader) = open_model_and_data(&args.model, &args.data, &args.reading, printer)?;
     let inference = Inference::new(&model);
     let nodes: Vec<NodeIx> = if args.of.is_empty() {
         model.hidden().collect()

@@ -4,6 +4,7 @@ use latentree::moments::{Accumulator, PairMoments};
 use latentree::{Error, Observer, Result};
 use serde_json::json;
 
+use super::is_stream;
 use crate::Failure;
 use crate::args::MergeArgs;
 use crate::printer::Printer;
@@ -27,6 +28,9 @@ pub(crate) fn run(args: &MergeArgs, printer: &Printer) -> Result<(), Failure> {
     }
     let whole = whole.ok_or_else(|| Error::option("merge", "no moments files given"))?;
     whole.save(&args.output)?;
+    if is_stream(&args.output) {
+        return Ok(());
+    }
     let bytes = std::fs::metadata(&args.output).map_or(0, |metadata| metadata.len());
     let json = json!({"rows": whole.n_rows(), "bytes": bytes, "parts": args.inputs.len()});
     printer.result(&json, |out| {

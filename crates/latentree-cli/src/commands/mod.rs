@@ -13,16 +13,17 @@ mod score;
 mod shell;
 mod simulate;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use latentree::data::{BatchSource, KindOverride, ReadOptions, Reader, Schema};
+use latentree::data::{BatchSource, KindOverride, ReadOptions, Reader};
 use latentree::inference::Evidence;
 use latentree::model::{LatentTree, ModelFile, ReadModelOptions, read_model};
 use latentree::{Error, Result};
 
 use crate::Failure;
-use crate::args::{Cli, Command, DataArgs};
+use crate::args::{Cli, Command, DataArgs, ModelArgs};
 use crate::printer::Printer;
 
 /// Runs a verb.
@@ -88,9 +89,27 @@ fn open_data(path: &Path, args: &DataArgs, printer: &Printer) -> Result<Reader> 
     Ok(reader)
 }
 
-/// Opens data with a model's schema, and says which of its columns are not there.
-fn open_data_for(path: &Path, args: &DataArgs, schema: &Arc<Schema>, printer: &Printer) -> Result<Reader> {
-    let reader = latentree::data::open(path, &read_options(args)?.schema(Arc::clone(schema)))?;
+/// Opens a model and data with its schema, and says which of the model's columns are not there.
+///
+/// Nodes of a BIF model that are not columns of the data are hidden.
+fn open_model_and_data(model: &ModelArgs, path: &Path, args: &DataArgs, printer: &Printer) -> Result<(LatentTree, Reader)> {
+    if is_stream(&model.model) && is_stream(path) {
+        return Err(Error::option("-", "MODEL and DATA cannot both come from standard input; give a file for one of them"));
+    }
+    let options = read_options(args)?;
+    // A model file says itself what is hidden, which saves a look at the data.
+    let (model, reader) = if latentree::file::ending(&model.model) == "json" {
+        let model = open_model(&model.model, &model.hidden, None)?;
+        let reader = latentree::data::open(path, &options.schema(Arc::clone(model.schema())))?;
+        (model, reader)
+    } else {
+        let first = latentree::data::open(path, &options)?;
+        let columns: Vec<String> = first.schema().columns().iter().map(|column| column.name.clone()).collect();
+        let model = open_model(&model.model, &model.hidden, Some(&columns))?;
+        let reader = first.reopen(&options.schema(Arc::clone(model.schema())))?;
+        (model, reader)
+    };
+    let schema = model.schema();
     for warning in reader.warnings() {
         printer.note(warning);
     }
@@ -106,7 +125,12 @@ fn open_data_for(path: &Path, args: &DataArgs, schema: &Arc<Schema>, printer: &P
             names.join(", ")
         ));
     }
-    Ok(reader)
+    Ok((model, reader))
+}
+
+/// Whether a path is standard input or output.
+fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 /// Reads a model with its parameters.
@@ -119,20 +143,10 @@ fn open_model_file(path: &Path, hidden: &[String], data_columns: Option<&[String
     read_model(path, &ReadModelOptions { hidden: hidden.to_vec(), data_columns })
 }
 
-/// Reads a model that will meet data: nodes of a BIF model that are not columns of the data are hidden.
-fn open_model_for(path: &Path, hidden: &[String], data: &Path, args: &DataArgs) -> Result<LatentTree> {
-    let ending = latentree::file::ending(path);
-    if ending == "json" || path.as_os_str() == "-" {
-        return open_model(path, hidden, None);
-    }
-    let reader = latentree::data::open(data, &read_options(args)?)?;
-    let columns: Vec<String> = reader.schema().columns().iter().map(|column| column.name.clone()).collect();
-    open_model(path, hidden, Some(&columns))
-}
-
 /// Evidence from `--given a=1,b=x`. Where a name or a value holds a comma, one option per pair says what is meant.
 fn evidence(model: &LatentTree, given: &[String]) -> Result<Evidence> {
     let mut evidence = Evidence::none(model);
+    let mut seen = HashSet::new();
     for option in given {
         let is_known = |name: &str| model.tree().find(name).is_some() || model.schema().find_column(name).is_some();
         let mut pairs: Vec<(String, String)> = Vec::new();
@@ -151,6 +165,9 @@ fn evidence(model: &LatentTree, given: &[String]) -> Result<Evidence> {
         }
         for (name, value) in pairs {
             evidence.set(model, &name, &value)?;
+            if !seen.insert(name.clone()) {
+                return Err(Error::option("--given", format!("{name:?} is given twice")));
+            }
         }
     }
     Ok(evidence)

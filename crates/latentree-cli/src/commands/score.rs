@@ -5,14 +5,13 @@ use latentree::data::{ResultWriter, Value};
 use latentree::inference::Inference;
 use serde_json::json;
 
-use super::{open_data_for, open_model_for};
+use super::open_model_and_data;
 use crate::Failure;
 use crate::args::ScoreArgs;
 use crate::printer::{Printer, number};
 
 pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
-    let model = open_model_for(&args.model.model, &args.model.hidden, &args.data, &args.reading)?;
-    let mut reader = open_data_for(&args.data, &args.reading, model.schema(), printer)?;
+    let (model, mut reader) = open_model_and_data(&args.model, &args.data, &args.reading, printer)?;
     let inference = Inference::new(&model);
     let mut per_row = args.per_row.as_ref().map(|path| ResultWriter::create(path, &["row", "log_likelihood"])).transpose()?;
     let mut first_impossible = None;

@@ -1,10 +1,12 @@
 //! `simulate --shape … --model M --data D`: a known model and data from it.
 
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 
+use latentree::file::AtomicWriter;
 use latentree::simulate::{ParameterFamily, Shape, Simulation};
 use latentree::tree::{Observed, Tree};
-use latentree::{Error, Result};
+use latentree::{Error, Place, Result};
 use serde_json::json;
 
 use super::open_model_file;
@@ -16,6 +18,9 @@ use crate::printer::Printer;
 pub(crate) fn run(args: &SimulateArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
     if args.model.is_none() && args.data.is_none() {
         return Err(Error::option("simulate", "nothing to write: give --model M, --data D, or both").into());
+    }
+    if args.model == args.data {
+        return Err(Error::option("--data", "the model and the data cannot go to the same place").into());
     }
     fraction("--missing", args.missing)?;
     let simulation = match (&args.tree, args.shape) {
@@ -29,19 +34,26 @@ pub(crate) fn run(args: &SimulateArgs, seed: u64, printer: &Printer) -> Result<(
                 ShapeName::Caterpillar => Shape::Caterpillar { leaves: 2 },
                 ShapeName::Random => Shape::Random { max_degree: None },
             };
-            let shape = args.degree.map_or(Ok(shape), |degree| shape.with_degree(degree))?;
+            let shape = args.degree.map_or(Ok(shape), |degree| shape.with_degree(degree)).map_err(with_dashes)?;
             Simulation::new(shape, args.observed)
         }
         (None, None) => return Err(Error::option("--shape", "a shape or --tree FILE is needed").into()),
     };
-    let model = simulation.family(family(args)?).observed_inner(args.observed_inner).seed(seed).model()?;
+    let simulation = simulation.family(family(args)?).observed_inner(args.observed_inner).seed(seed);
+    let model = simulation.model().map_err(with_dashes)?;
+    // The model comes to be only if the data do.
+    let mut model_file = None;
     if let Some(path) = &args.model {
-        model.write(path)?;
+        let file = model_file.insert(AtomicWriter::create(path)?);
+        file.write_all(model.to_json_string().as_bytes()).map_err(Error::io("write", path))?;
     }
     let mut rows = 0;
     if let Some(path) = &args.data {
         draw(&model, args.rows, seed, args.missing, args.hidden, path, printer)?;
         rows = args.rows;
+    }
+    if let Some(file) = model_file {
+        file.finish()?;
     }
     let (observed, hidden) = (model.tree().n_observed(), model.tree().n_hidden());
     let to_stdout = [&args.model, &args.data].into_iter().flatten().any(|path| path.as_os_str() == "-");
@@ -50,6 +62,14 @@ pub(crate) fn run(args: &SimulateArgs, seed: u64, printer: &Printer) -> Result<(
         printer.result(&json, |out| writeln!(out, "{observed} observed and {hidden} hidden variables, {rows} rows"))?;
     }
     Ok(())
+}
+
+/// The library's options have the same names here, with dashes.
+fn with_dashes(error: Error) -> Error {
+    match error {
+        Error::Option { option, problem } if !option.starts_with('-') => Error::option(format!("--{option}"), problem),
+        other => other,
+    }
 }
 
 fn family(args: &SimulateArgs) -> Result<ParameterFamily> {
@@ -67,6 +87,9 @@ fn family(args: &SimulateArgs) -> Result<ParameterFamily> {
     })
 }
 
+/// Trees are far smaller; a compressed file that unpacks to more is refused before it fills the memory.
+const MOST_NEWICK: u64 = 1 << 30;
+
 /// Whether a file holds Newick, by its ending.
 pub(crate) fn is_newick(path: &Path) -> bool {
     matches!(latentree::file::ending(path).as_str(), "nwk" | "newick" | "tree" | "tre" | "nw")
@@ -77,8 +100,12 @@ pub(crate) fn read_tree(path: &Path, hidden: &[String]) -> Result<Tree> {
     if !is_newick(path) {
         return Ok(open_model_file(path, hidden, None)?.tree().clone());
     }
-    let mut text = String::new();
-    let mut reader = latentree::file::open(path)?;
-    std::io::Read::read_to_string(&mut reader, &mut text).map_err(Error::io("read", path))?;
+    let mut bytes = Vec::new();
+    latentree::file::open(path)?.take(MOST_NEWICK + 1).read_to_end(&mut bytes).map_err(Error::io("read", path))?;
+    let fault = |problem: String| Error::format(Place::file(path), "Newick", problem);
+    if bytes.len() as u64 > MOST_NEWICK {
+        return Err(fault(format!("larger than {} MiB, which no tree is", MOST_NEWICK >> 20)));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| fault("not UTF-8 text".to_owned()))?;
     Tree::from_newick(&text, &Observed::LeavesOnly).map_err(|error| error.in_file(path))
 }

@@ -212,7 +212,7 @@ impl Inference<'_> {
 }
 
 pub(super) fn impossible() -> Error {
-    Error::query("the evidence has probability zero under this model")
+    Error::query("what is given has probability zero under this model, so nothing follows from it; give other or fewer values")
 }
 
 /// Joint posterior of a discrete node and its parent in the first row.

@@ -229,10 +229,14 @@ pub struct ReadModelOptions<'a> {
 pub fn read_model(path: impl AsRef<Path>, options: &ReadModelOptions<'_>) -> Result<ModelFile> {
     let path = path.as_ref();
     let bytes = read_bytes(path)?;
-    read_any(&bytes, &crate::file::ending(path), options).map_err(|error| error.in_file(path))
+    read_model_from(&bytes, &crate::file::ending(path), options).map_err(|error| error.in_file(path))
 }
 
-fn read_any(bytes: &[u8], ending: &str, options: &ReadModelOptions<'_>) -> Result<ModelFile> {
+/// Reads a model as [`read_model`] does, from the (uncompressed) bytes of a file with this ending.
+///
+/// # Errors
+/// As [`read_model`], with no file named.
+pub fn read_model_from(bytes: &[u8], ending: &str, options: &ReadModelOptions<'_>) -> Result<ModelFile> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let start = bytes.trim_ascii_start();
     let is_bif = || {
@@ -253,10 +257,10 @@ fn read_any(bytes: &[u8], ending: &str, options: &ReadModelOptions<'_>) -> Resul
             }
             Ok(file)
         }
+        None => Err(Error::format(Place::default(), FORMAT, "the file is empty")),
         _ if ending == "bif" || is_bif() => read_bif(bytes, options).map(ModelFile::LatentTree),
         _ if ending == "json" => ModelFile::read_from(bytes),
         Some(_) => Err(Error::format(Place::default(), FORMAT, "it is neither a latentree model (JSON) nor BIF nor XMLBIF")),
-        None => Err(Error::format(Place::default(), FORMAT, "the file is empty")),
     }
 }
 

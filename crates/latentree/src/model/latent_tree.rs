@@ -131,7 +131,7 @@ impl LatentTreeBuilder {
         if tree.n_nodes() == 0 {
             return Err(Error::tree("it has no nodes"));
         }
-        if schema.variables().is_empty() {
+        if tree.n_observed() == 0 {
             return Err(Error::tree("it has no observed nodes, so no data could say anything about it"));
         }
         let roots = if roots.is_empty() { vec![tree.center()] } else { roots };

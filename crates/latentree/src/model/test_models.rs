@@ -104,7 +104,11 @@ fn number_kind(random: &mut ChaCha8Rng) -> Kind {
 
 /// A random tree or forest: names, edges in a random order, some lengths and supports.
 pub(crate) fn random_tree(random: &mut ChaCha8Rng, n_nodes: usize) -> Tree {
-    let nodes = (0..n_nodes).map(|ix| Node { name: name(random, ix), observed: random.random_bool(0.6) }).collect::<Vec<_>>();
+    let mut nodes = (0..n_nodes).map(|ix| Node { name: name(random, ix), observed: random.random_bool(0.6) }).collect::<Vec<_>>();
+    // A model without observed nodes is refused.
+    if let (false, Some(first)) = (nodes.iter().any(|node| node.observed), nodes.first_mut()) {
+        first.observed = true;
+    }
     let mut edges = Vec::new();
     for ix in 1..n_nodes {
         if random.random_bool(0.9) {

@@ -150,8 +150,7 @@ impl<'a> From<&'a ModelFile> for View<'a> {
 /// The text of a model or tree in a format.
 ///
 /// # Errors
-/// [`Error::Model`] naming a node that the format cannot hold; [`Error::Data`] if the format needs tables and there are
-/// none.
+/// [`Error::Data`] naming a node that the format cannot hold, or if the format needs tables and there are none.
 ///
 /// # Example
 /// ```

@@ -142,11 +142,11 @@ impl Tree {
         if names.len() == 2 {
             return Error::tree(format!("nodes {:?} and {:?} are joined twice", Shortened(names[0]), Shortened(names[1])));
         }
-        let mut shown: Vec<String> = names.iter().take(10).map(|name| (*name).to_owned()).collect();
+        let mut shown: Vec<String> = names.iter().take(10).map(|name| format!("{:?}", Shortened(name))).collect();
         if names.len() > shown.len() {
             shown.push(format!("… ({} nodes in all)", names.len()));
         }
-        Error::tree(format!("it has a cycle: {} – {}", shown.join(" – "), names[0]))
+        Error::tree(format!("it has a cycle: {} – {:?}", shown.join(" – "), Shortened(names[0])))
     }
 
     fn link(&mut self, edge: Edge) {

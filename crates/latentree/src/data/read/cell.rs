@@ -85,6 +85,13 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_value_is_no_problem_of_a_count() {
+        assert_eq!(count_problem(f64::NAN), None);
+        assert_eq!(count_problem(3.0), None);
+        assert!(count_problem(0.5).is_some() && count_problem(-1.0).is_some());
+    }
+
+    #[test]
     fn words_are_not_numbers_and_infinity_is() {
         for text in ["", "abc", "1_000", "0x10", "nan", "-nan", "1,5", "--1"] {
             assert_eq!(number(text.as_bytes()), None, "{text}");

@@ -18,7 +18,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::cell::{Cell, CellSink};
 use super::input::Input;
-use crate::error::{Error, Place, Result, Shortened};
+use crate::error::{Error, Place, Result};
 
 /// Rows decoded at once.
 const CHUNK_ROWS: usize = 4096;
@@ -123,9 +123,20 @@ fn format_name(is_parquet: bool) -> &'static str {
 fn guarded<T>(input: &Input, is_parquet: bool, step: impl FnOnce() -> Result<T, ArrowError>) -> Result<T> {
     let fail = |problem: String| Error::format(input.place(), format_name(is_parquet), problem);
     match catch_unwind(AssertUnwindSafe(step)) {
-        Ok(result) => result.map_err(|error| fail(format!("{:?}", Shortened(&error.to_string())))),
-        Err(_) => Err(fail("the file is corrupt".to_owned())),
+        Ok(result) => result.map_err(|error| fail(format!("{}; is the file complete?", reason(&error)))),
+        Err(_) => Err(fail("the file is damaged; copy or make it again".to_owned())),
     }
+}
+
+/// The reason of an error in one line, without the names of the layers it came through.
+fn reason(error: &ArrowError) -> String {
+    const LIMIT: usize = 200;
+    let text = error.to_string();
+    let reason = ["Parquet argument error: ", "Parquet error: ", "Parser error: ", "Ipc error: ", "Io error: ", "EOF: "]
+        .iter()
+        .fold(text.as_str(), |rest, layer| rest.strip_prefix(layer).unwrap_or(rest));
+    let clean = reason.chars().take(LIMIT).map(|it| if it.is_control() { ' ' } else { it });
+    clean.collect::<String>().trim_end_matches('.').to_owned()
 }
 
 fn open(input: &Input, is_parquet: bool, wanted: Option<&[usize]>) -> Result<(SchemaRef, Batches)> {

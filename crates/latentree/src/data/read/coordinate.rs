@@ -185,7 +185,10 @@ impl Stream {
         let value = if is_pattern {
             1.0
         } else {
-            let field = fields.next().unwrap_or_default();
+            let Some(field) = fields.next() else {
+                let what = if format == CoordinateFormat::Docword { "count" } else { "value" };
+                return fail(format!("the entry has no {what}"));
+            };
             let value = if field.eq_ignore_ascii_case(b"nan") { Some(f64::NAN) } else { super::cell::number(field) };
             match value {
                 Some(value) if format == CoordinateFormat::Docword && (value < 0.0 || value.fract() != 0.0) => {

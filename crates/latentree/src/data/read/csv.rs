@@ -148,6 +148,8 @@ fn refuse_binary(input: &Input, first: &[u8]) -> Result<()> {
         "the file is UTF-16 text; save it as UTF-8"
     } else if first.contains(&0) {
         "the file holds binary data, not text; check its format and ending"
+    } else if crate::file::ending(&input.path) == "json" {
+        "a JSON file is no table of data; is it a model?"
     } else {
         return Ok(());
     };

@@ -182,6 +182,7 @@ impl Lines {
     }
 
     pub(super) fn place(&self) -> Place {
-        Place::file(&self.path).line(self.number)
+        // Of an empty file the first line is what is missed.
+        Place::file(&self.path).line(self.number.max(1))
     }
 }

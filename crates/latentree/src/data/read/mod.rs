@@ -71,8 +71,7 @@ pub struct Reader {
     absent: Vec<ColIx>,
     warnings: Vec<String>,
     n_rows: Option<u64>,
-    /// The file is not read from its first byte to its last.
-    is_columnar: bool,
+    format: Format,
 }
 
 enum Body {
@@ -106,8 +105,10 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader> {
     if matches!(format, Format::Parquet | Format::Arrow) {
         input.decompress()?;
     }
-    let input = Arc::new(input);
-    let is_columnar = matches!(format, Format::Parquet | Format::Arrow);
+    open_input(Arc::new(input), format, options)
+}
+
+fn open_input(input: Arc<Input>, format: Format, options: &ReadOptions) -> Result<Reader> {
     if options.events.is_some() && matches!(format, Format::Coordinate(_) | Format::Libsvm) {
         return Err(Error::option(
             "--events",
@@ -123,13 +124,13 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader> {
                 events::open(table, &input, options)?
             } else {
                 let (reader, plan, n_rows) = DenseReader::open(table, Arc::clone(&input), options)?;
-                return Ok(Reader::new(input, plan, Body::Dense(Box::new(reader)), n_rows, is_columnar));
+                return Ok(Reader::new(input, plan, Body::Dense(Box::new(reader)), n_rows, format));
             }
         }
     };
     let n_rows = sparse.scan.n_rows;
     let (reader, plan) = SparseReader::open(sparse, Arc::clone(&input), options)?;
-    Ok(Reader::new(input, plan, Body::Sparse(Box::new(reader)), Some(n_rows), is_columnar))
+    Ok(Reader::new(input, plan, Body::Sparse(Box::new(reader)), Some(n_rows), format))
 }
 
 fn recognise(path: &Path, first: &[u8]) -> Format {
@@ -171,9 +172,18 @@ fn open_table(input: &Arc<Input>, format: Format, options: &ReadOptions) -> Resu
 }
 
 impl Reader {
-    fn new(input: Arc<Input>, plan: Plan, body: Body, n_rows: Option<u64>, is_columnar: bool) -> Self {
+    fn new(input: Arc<Input>, plan: Plan, body: Body, n_rows: Option<u64>, format: Format) -> Self {
         let Plan { schema, absent, warnings, .. } = plan;
-        Self { input, schema, body, absent, warnings, n_rows, is_columnar }
+        Self { input, schema, body, absent, warnings, n_rows, format }
+    }
+
+    /// Opens the same bytes with other options, such as a schema chosen after a look at the columns. Unlike a second
+    /// [`open`] this works for standard input too.
+    ///
+    /// # Errors
+    /// As [`open`].
+    pub fn reopen(&self, options: &ReadOptions) -> Result<Self> {
+        open_input(Arc::clone(&self.input), self.format, options)
     }
 
     /// Columns of the given schema that the file does not have: they are missing in every row.
@@ -191,7 +201,9 @@ impl Reader {
     /// The SHA-256 of the decompressed bytes, as `sha256:` and 64 hexadecimal digits; `None` before the first full read.
     #[must_use]
     pub fn digest(&self) -> Option<String> {
-        if self.is_columnar { self.input.compute_digest() } else { self.input.digest() }
+        // Such a file is not read from its first byte to its last.
+        let is_columnar = matches!(self.format, Format::Parquet | Format::Arrow);
+        if is_columnar { self.input.compute_digest() } else { self.input.digest() }
     }
 }
 

@@ -148,6 +148,10 @@ impl Overrides {
         {
             return Err(Error::data(place(), format!("a binary column has two labels, not {}", labels.len())));
         }
+        let mut seen = HashSet::new();
+        if let Some(twice) = labels.iter().flatten().find(|label| !seen.insert(label.as_str())) {
+            return Err(Error::data(place(), format!("label {:?} stands twice", Shortened(twice))));
+        }
         if self.by_name.insert(name.clone(), Told { kind: Some(kind), labels }).is_some() {
             return Err(Error::data(place(), "the column is listed twice"));
         }

@@ -49,7 +49,9 @@ impl TextWriter {
         self.delimit();
         let bytes = text.as_bytes();
         let needs_quotes = bytes.iter().any(|&byte| byte == self.delimiter || matches!(byte, b'"' | b'\n' | b'\r'))
-            || bytes.trim_ascii().len() != bytes.len();
+            || bytes.trim_ascii().len() != bytes.len()
+            // At the start of a file this would be taken for the mark that editors put there.
+            || bytes.starts_with(b"\xef\xbb\xbf");
         if !needs_quotes {
             self.row.extend_from_slice(bytes);
             return Ok(());
@@ -146,5 +148,27 @@ impl LibsvmWriter {
 
     pub(super) fn finish(self) -> Result<()> {
         self.out.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::data::{ColumnData, Dataset, Kind, ReadOptions, Schema, TableWriter, open};
+
+    /// The first name of a file must not lose what looks like the mark that editors put before UTF-8 text.
+    #[test]
+    fn names_and_labels_that_begin_with_a_byte_order_mark_read_back() {
+        let labels = vec!["\u{feff}x".to_owned(), "y".to_owned()];
+        let schema = Arc::new(Schema::builder().scalar("\u{feff}a", Kind::Categorical { labels }).build().unwrap());
+        let dataset = Dataset::from_columns(Arc::clone(&schema), vec![ColumnData::Codes8(vec![1, 0])], None).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.csv");
+        let mut writer = TableWriter::create(&path, &schema, None).unwrap();
+        dataset.batches().iter().for_each(|batch| writer.write_batch(batch).unwrap());
+        writer.finish().unwrap();
+        let mut reader = open(&path, &ReadOptions::default().schema(schema)).unwrap();
+        assert_eq!(Dataset::read(&mut reader).unwrap(), dataset);
     }
 }

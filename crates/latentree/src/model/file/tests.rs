@@ -225,16 +225,16 @@ fn deep_nesting_and_other_files_are_refused() {
     assert!(ModelFile::read_from("{\"format\":".repeat(1_000_000).as_bytes()).is_err());
     for text in ["", "null", "[]", "7", "\u{0}"] {
         assert!(ModelFile::read_from(text.as_bytes()).is_err());
-        assert!(read_any(text.as_bytes(), "", &ReadModelOptions::default()).is_err());
+        assert!(read_model_from(text.as_bytes(), "", &ReadModelOptions::default()).is_err());
     }
 }
 
 #[test]
 fn hiding_an_observed_node_of_a_model_file_is_refused() {
     let options = |name: &str| ReadModelOptions { hidden: vec![name.to_owned()], data_columns: None };
-    assert!(read_any(SMALL.as_bytes(), "json", &options("h")).is_ok());
-    assert!(read_any(SMALL.as_bytes(), "json", &options("a")).unwrap_err().to_string().contains("observed"));
-    assert!(read_any(SMALL.as_bytes(), "json", &options("z")).unwrap_err().to_string().contains("no node \"z\""));
+    assert!(read_model_from(SMALL.as_bytes(), "json", &options("h")).is_ok());
+    assert!(read_model_from(SMALL.as_bytes(), "json", &options("a")).unwrap_err().to_string().contains("observed"));
+    assert!(read_model_from(SMALL.as_bytes(), "json", &options("z")).unwrap_err().to_string().contains("no node \"z\""));
 }
 
 #[test]

@@ -30,7 +30,7 @@ const MAX_NAME: usize = 200;
 /// [`read_model`](crate::model::read_model) restores them.
 ///
 /// # Errors
-/// [`Error::Model`] naming the first node that is not discrete.
+/// [`Error::Data`] naming the first node that is not discrete.
 pub fn to_bif(model: &LatentTree) -> Result<String> {
     let nodes = written(model, FORMAT, is_identifier, is_label)?;
     let mut out = String::from("network latentree {\n}\n");

@@ -114,6 +114,13 @@ impl Network {
                 }
             }
         }
+        // Edges of a tree have no direction: two nodes that are each other's parents would look like the same edge twice.
+        for (ix, parent) in parents.iter().enumerate() {
+            if let Some(parent) = parent.filter(|&parent| parents[parent] == Some(ix)) {
+                let [name, other] = [Shortened(names[ix]), Shortened(names[parent])];
+                return Err(Error::tree(format!("it has a cycle: {name:?} – {other:?} – {name:?}")));
+            }
+        }
         let nodes = names.iter().zip(&hidden).map(|(&name, &hidden)| Node { name: name.to_owned(), observed: !hidden });
         let tree = Tree::from_parts(nodes.collect(), &edges)?;
         let mut schema = Schema::builder();
@@ -145,6 +152,14 @@ fn hidden_nodes(variables: &[Variable], names: &[&str], options: &ReadModelOptio
     }
     let asked: HashSet<&str> = options.hidden.iter().map(String::as_str).collect();
     let columns: Option<HashSet<&str>> = options.data_columns.map(|columns| columns.iter().map(String::as_str).collect());
+    if let Some(columns) = &columns
+        && !names.iter().any(|name| columns.contains(name))
+    {
+        let shown: Vec<String> = names.iter().take(5).map(|name| format!("{:?}", Shortened(name))).collect();
+        let more = if names.len() > shown.len() { ", …" } else { "" };
+        let problem = format!("none of its nodes is a column of the data ({}{more}); check the names", shown.join(", "));
+        return Err(Error::data(Place::default(), problem));
+    }
     let is_hidden = |(variable, name): (&Variable, &&str)| {
         variable.notes.hidden || asked.contains(name) || columns.as_ref().is_some_and(|columns| !columns.contains(name))
     };
@@ -269,7 +284,7 @@ pub(super) struct Written<'a> {
 /// The nodes of a model for a format that allows these names and labels.
 ///
 /// # Errors
-/// [`Error::Model`] naming the first node that is not discrete.
+/// [`Error::Data`] naming the first node that is not discrete.
 pub(super) fn written<'a>(
     model: &'a LatentTree,
     format: &str,
@@ -284,8 +299,11 @@ pub(super) fn written<'a>(
         let (Distribution::Discrete(table), Domain::Discrete { labels: originals }) =
             (model.distribution(node), model.domain(node))
         else {
-            let problem = format!("is not discrete, and {format} has discrete nodes only; export json, dot or graphml instead");
-            return Err(Error::model(original, problem));
+            let problem = format!(
+                "node {:?} is not discrete, and {format} has discrete nodes only; export json, dot or graphml instead",
+                Shortened(original)
+            );
+            return Err(Error::data(Place::default(), problem));
         };
         let labels = allowed_names(originals.iter().map(String::as_str), label_is_allowed);
         let column_kind = model.variable(node).and_then(|variable| model.schema().scalar_kind(variable));

@@ -27,7 +27,7 @@ const FORMAT: &str = "XMLBIF";
 /// the originals are kept in properties from which [`read_model`](crate::model::read_model) restores them.
 ///
 /// # Errors
-/// [`Error::Model`] naming the first node that is not discrete.
+/// [`Error::Data`] naming the first node that is not discrete.
 pub fn to_xmlbif(model: &LatentTree) -> Result<String> {
     let nodes = written(model, FORMAT, is_plain, is_plain)?;
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<BIF VERSION=\"0.3\">\n<NETWORK>\n");

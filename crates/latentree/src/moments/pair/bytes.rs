@@ -296,7 +296,7 @@ impl PairMoments {
         }
         let length = input.u64()?;
         if length > memory_limit {
-            return Err(invalid(format!("a schema of {length} bytes")));
+            return Err(invalid(format!("it claims a schema of {length} bytes; copy or make it again")));
         }
         let json = input.items(length as usize, |byte: &[u8; 1]| Ok(byte[0]))?;
         let schema: Schema = serde_json::from_slice(&json).map_err(|error| invalid(format!("its schema: {error}")))?;

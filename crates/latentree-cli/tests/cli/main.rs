@@ -1,0 +1,5 @@
+//! The program from end to end: what it prints, what it writes, how it ends.
+
+mod bad_input;
+mod harness;
+mod verbs;
