@@ -9,8 +9,21 @@ use crate::harness::{Folder, example, gzip, zstandard};
 
 /// Rows of the clinic example.
 const ROWS: u64 = 5000;
-const VERBS: [&str; 12] =
-    ["describe", "score", "query", "infer", "sample", "simulate", "compare", "export", "moments", "merge", "completions", "man"];
+const VERBS: [&str; 13] = [
+    "describe",
+    "distances",
+    "score",
+    "query",
+    "infer",
+    "sample",
+    "simulate",
+    "compare",
+    "export",
+    "moments",
+    "merge",
+    "completions",
+    "man",
+];
 
 #[expect(dead_code, reason = "main is for people; the test calls the part that writes")]
 #[path = "../../../latentree/examples/clinic.rs"]
