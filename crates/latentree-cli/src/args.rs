@@ -129,6 +129,12 @@ pub(crate) enum Command {
     /// Joins statistics of parts of the data: the same as those of the whole
     #[command(after_help = "Example:\n  latentree merge january.moments february.moments -o both.moments")]
     Merge(MergeArgs),
+    /// Additive distances between all variables, as a square matrix
+    #[command(after_help = "A pair that the data say nothing about has no distance: its field is empty (NA in PHYLIP).\n\
+                            Examples:\n  latentree distances examples/clinic.csv -o clinic.distances.csv\n  \
+                            latentree distances data.csv --distance canonical --hidden-states 3 -o d.phy --errors d.errors.csv\n  \
+                            latentree distances both.moments --significance 4 -o d.csv.gz --json")]
+    Distances(DistancesArgs),
     /// Prints a completion script for a shell
     #[command(after_help = "Example:\n  latentree completions bash > /etc/bash_completion.d/latentree")]
     Completions {
@@ -363,4 +369,31 @@ pub(crate) struct MergeArgs {
     /// Output file
     #[arg(short, long, value_name = "C.moments")]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DistancesArgs {
+    /// Data file, or .moments
+    #[arg(value_name = "DATA")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: DataArgs,
+    /// Output file: .phy or .dist is PHYLIP, else CSV
+    #[arg(short, long, value_name = "D.csv")]
+    pub(crate) output: PathBuf,
+    /// Which distance: auto, gaussian, logdet, multivariate, symmetric or canonical
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub(crate) distance: String,
+    /// States of the hidden variables [default: 2]
+    #[arg(long, value_name = "K")]
+    pub(crate) hidden_states: Option<usize>,
+    /// Standard errors that a correlation must be from zero for its pair to have a distance; 0 gives every pair one
+    #[arg(long, value_name = "Z", default_value_t = 2.0)]
+    pub(crate) significance: f64,
+    /// Weight added to each cell of tables of labels
+    #[arg(long, value_name = "WEIGHT", default_value_t = 0.0)]
+    pub(crate) smoothing: f64,
+    /// Write the standard errors of the distances, in the same format
+    #[arg(long, value_name = "FILE")]
+    pub(crate) errors: Option<PathBuf>,
 }

@@ -10,7 +10,7 @@
 //! 6. [`inference`]: exact answers, linear in the tree ([`inference::Inference`]);
 //! 7. [`report`]: a model for people and for other programs.
 //!
-//! The floor they share is [`tree`] (an arena tree and its splits), [`linalg`], [`file`] and the one [`Error`];
+//! The floor they share is [`tree`] (an arena tree and its splits), [`linalg`], [`mod@file`] and the one [`Error`];
 //! [`simulate`] makes known models, for tests, benches and users.
 //!
 //! # Example

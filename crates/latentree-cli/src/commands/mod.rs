@@ -2,6 +2,7 @@
 
 mod compare;
 mod describe;
+mod distances;
 mod export;
 mod infer;
 mod merge;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
         Command::Export(args) => export::run(&args, printer),
         Command::Moments(args) => moments::run(&args, printer),
         Command::Merge(args) => merge::run(&args, printer),
+        Command::Distances(args) => distances::run(&args, printer),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { output } => shell::manual(&output, printer),
     }

@@ -7,6 +7,7 @@ mod batch;
 mod dataset;
 mod read;
 mod schema;
+mod select;
 mod source;
 mod write;
 
@@ -14,5 +15,6 @@ pub use batch::{Batch, Block, ColumnData, MISSING_CODE, MISSING_CODE8, SparseRow
 pub use dataset::Dataset;
 pub use read::{KindOverride, ReadOptions, Reader, open};
 pub use schema::{Column, Kind, Schema, SchemaBuilder, Variable};
+pub use select::SelectedRows;
 pub use source::BatchSource;
 pub use write::{ResultWriter, TableWriter, Value};

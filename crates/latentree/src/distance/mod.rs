@@ -3,7 +3,21 @@
 //! Along a latent tree the information distance of two variables is the sum of the distances of the edges between them
 //! (Choi et al. 2011, §3; Huang et al. 2020, Def. 4.1). A pair that the data say nothing about has *no* distance, which is not a large
 //! one.
+//!
+//! [`estimate`] makes a [`DistanceMatrix`] of pair moments by one of the [`Estimator`]s; [`DistanceMatrix::read`] and
+//! [`write`](DistanceMatrix::write) keep one in a file.
 
+mod estimate;
+mod estimator;
+mod features;
+mod file;
+mod judge;
 mod matrix;
+mod table;
+#[cfg(test)]
+mod tests;
+mod variable;
 
+pub use estimate::{choose_estimator, estimate};
+pub use estimator::{DistanceOptions, Estimator};
 pub use matrix::DistanceMatrix;

@@ -292,6 +292,24 @@ impl PairMoments {
         Some(sum.max(0.0))
     }
 
+    /// Whether a column has shown a missing cell.
+    pub(crate) fn has_missing_in(&self, i: ColIx) -> bool {
+        self.missing(i).is_some()
+    }
+
+    /// Σ w of the first feature of a binary or numeric column: x, less its [`shift`](Self::shift).
+    pub(crate) fn scalar_sum(&self, i: ColIx) -> f64 {
+        self.feature_sum(i, 0, i)
+    }
+
+    /// Σ w of the product of the first features of two binary or numeric columns. For a fixed `i` and rising `j < i` the cells read
+    /// follow each other in memory, where everything else about a pair is far apart: loops over all pairs keep the rest by column.
+    #[inline]
+    pub(crate) fn scalar_product(&self, i: ColIx, j: ColIx) -> f64 {
+        self.gram(self.layout.columns[i.get()].start, self.layout.columns[j.get()].start)
+    }
+
+    #[inline]
     fn gram(&self, i: usize, j: usize) -> f64 {
         self.cells.get(cell(i, j))
     }

@@ -1,0 +1,100 @@
+//! `distances DATA -o D.csv`: additive distances between all variables.
+
+use std::path::Path;
+
+use latentree::data::BatchSource;
+use latentree::distance::{DistanceMatrix, DistanceOptions, choose_estimator, estimate};
+use latentree::moments::{PairMoments, fold};
+use latentree::{Error, Observer, Result};
+use serde_json::json;
+
+use super::open_data;
+use crate::Failure;
+use crate::args::{DataArgs, DistancesArgs};
+use crate::printer::{Printer, number};
+
+pub(crate) fn run(args: &DistancesArgs, printer: &Printer) -> Result<(), Failure> {
+    if args.output.as_os_str() == "-" && args.errors.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+        return Err(Error::option("--errors", "distances and errors cannot both go to standard output").into());
+    }
+    let options = DistanceOptions::new()
+        .estimator(args.distance.parse()?)
+        .hidden_states(args.hidden_states)
+        .significance((args.significance != 0.0).then_some(args.significance))
+        .smoothing(args.smoothing)
+        .errors(args.errors.is_some());
+    let moments = open_moments(&args.data, &args.reading, printer)?;
+    let chosen = choose_estimator(&moments, &options).map_err(|error| error.in_file(&args.data))?;
+    let distances = estimate(&moments, &options, printer).map_err(|error| error.in_file(&args.data))?;
+    distances.write(&args.output)?;
+    if let Some(path) = &args.errors {
+        distances.write_errors(path)?;
+    }
+    let found = Found::new(&distances);
+    let undefined = found.pairs - found.defined;
+    let components = if undefined == 0 { usize::from(!distances.is_empty()) } else { distances.components().len() };
+    let json = json!({
+        "rows": moments.n_rows(),
+        "variables": distances.len(),
+        "distance": chosen.name(),
+        "hidden_states": options.n_hidden_states(),
+        "significance": args.significance,
+        "pairs": found.pairs,
+        "undefined": undefined,
+        "components": components,
+        "least": found.least,
+        "mean": found.mean,
+        "largest": found.largest,
+    });
+    if args.output.as_os_str() == "-" {
+        return Ok(());
+    }
+    printer.result(&json, |out| {
+        writeln!(out, "rows        {}", moments.n_rows())?;
+        writeln!(out, "variables   {}", distances.len())?;
+        writeln!(out, "distance    {chosen}, {} hidden states", options.n_hidden_states())?;
+        writeln!(out, "pairs       {} ({undefined} without a distance)", found.pairs)?;
+        writeln!(out, "components  {components} (connected by defined distances)")?;
+        if let (Some(least), Some(mean), Some(largest)) = (found.least, found.mean, found.largest) {
+            writeln!(out, "distances   {} to {}, mean {}", number(least), number(largest), number(mean))?;
+        }
+        writeln!(out, "written     {}", args.output.display())
+    })?;
+    Ok(())
+}
+
+/// Pair moments from a moments file, or of the rows of a data file.
+pub(super) fn open_moments(path: &Path, reading: &DataArgs, printer: &Printer) -> Result<PairMoments> {
+    if latentree::file::ending(path) == "moments" {
+        return PairMoments::load(path);
+    }
+    let mut reader = open_data(path, reading, printer)?;
+    printer.stage("moments", reader.n_rows_hint());
+    let empty = PairMoments::new(reader.schema().clone())?;
+    fold(&mut reader, empty, printer)
+}
+
+/// What is said of the distances.
+struct Found {
+    pairs: usize,
+    defined: usize,
+    least: Option<f64>,
+    mean: Option<f64>,
+    largest: Option<f64>,
+}
+
+impl Found {
+    fn new(distances: &DistanceMatrix) -> Self {
+        let (mut defined, mut sum) = (0, 0.0);
+        let (mut least, mut largest) = (f64::INFINITY, f64::NEG_INFINITY);
+        for &value in distances.lower().iter().filter(|value| !value.is_nan()) {
+            defined += 1;
+            sum += value;
+            least = least.min(value);
+            largest = largest.max(value);
+        }
+        let known = |value: f64| (defined > 0).then_some(value);
+        let mean = known(sum / defined as f64);
+        Self { pairs: distances.lower().len(), defined, least: known(least), mean, largest: known(largest) }
+    }
+}
