@@ -40,7 +40,7 @@ pub(crate) struct Global {
     /// Seed of everything random; the same seed and data give the same bytes
     #[arg(long, global = true, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Number of threads, up to 1024 [default: all cores]; results do not depend on it
+    /// Number of threads [default: all cores]; results do not depend on it
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 }

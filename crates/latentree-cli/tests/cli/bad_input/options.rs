@@ -12,6 +12,8 @@ pub(super) fn cases() -> Vec<Case> {
         case("unknown option", "describe data.csv --wieghts w").says(["--wieghts", "--weights"]),
         case("no data", "describe").says(["<DATA>"]),
         case("no threads", "describe data.csv --threads 0").says(["--threads", "0", "1.."]),
+        // A thread takes memory and a place in the system's table: tens of thousands can stop a machine.
+        case("far too many threads", "describe data.csv --threads 65535").says(["--threads", "65535", "1..=1024"]),
         case("threads that are text", "describe data.csv --threads many").says(["--threads", "many"]),
         case("negative seed", "sample model.json --rows 2 -o o.csv --seed=-1").says(["--seed", "-1"]),
         case("sample without rows", "sample model.json -o o.csv").says(["--rows"]),

@@ -157,7 +157,9 @@ fn refuse_binary(input: &Input, first: &[u8]) -> Result<()> {
 }
 
 fn choose_delimiter(first_line: &[u8], by_ending: Option<u8>) -> u8 {
-    let count = |delimiter: u8| first_line.iter().filter(|&&byte| byte == delimiter).count();
+    // What stands in quotes is part of a name.
+    let unquoted = || first_line.split(|&byte| byte == b'"').step_by(2).flatten();
+    let count = |delimiter: u8| unquoted().filter(|&&byte| byte == delimiter).count();
     match by_ending {
         Some(b'\t') => b'\t',
         Some(_) if count(b',') > 0 => b',',

@@ -48,7 +48,8 @@ impl TextWriter {
     pub(super) fn text(&mut self, text: &str) -> Result<()> {
         self.delimit();
         let bytes = text.as_bytes();
-        let needs_quotes = bytes.iter().any(|&byte| byte == self.delimiter || matches!(byte, b'"' | b'\n' | b'\r'))
+        // Readers choose the delimiter by what stands outside quotes, so that none of the usual ones may.
+        let needs_quotes = bytes.iter().any(|&byte| matches!(byte, b',' | b';' | b'\t' | b'"' | b'\n' | b'\r'))
             || bytes.trim_ascii().len() != bytes.len()
             // At the start of a file this would be taken for the mark that editors put there.
             || bytes.starts_with(b"\xef\xbb\xbf");
@@ -157,18 +158,23 @@ mod tests {
 
     use crate::data::{ColumnData, Dataset, Kind, ReadOptions, Schema, TableWriter, open};
 
-    /// The first name of a file must not lose what looks like the mark that editors put before UTF-8 text.
+    /// What looks like the mark that editors put before UTF-8 text, or like another delimiter, must not be taken for it.
     #[test]
-    fn names_and_labels_that_begin_with_a_byte_order_mark_read_back() {
-        let labels = vec!["\u{feff}x".to_owned(), "y".to_owned()];
-        let schema = Arc::new(Schema::builder().scalar("\u{feff}a", Kind::Categorical { labels }).build().unwrap());
-        let dataset = Dataset::from_columns(Arc::clone(&schema), vec![ColumnData::Codes8(vec![1, 0])], None).unwrap();
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.csv");
-        let mut writer = TableWriter::create(&path, &schema, None).unwrap();
-        dataset.batches().iter().for_each(|batch| writer.write_batch(batch).unwrap());
-        writer.finish().unwrap();
-        let mut reader = open(&path, &ReadOptions::default().schema(schema)).unwrap();
-        assert_eq!(Dataset::read(&mut reader).unwrap(), dataset);
+    fn names_and_labels_with_marks_and_delimiters_read_back() {
+        for odd in ["\u{feff}x", ";x", "x;y;z", "x\ty", "a,b", "\"x\";", " x"] {
+            let labels = vec![odd.to_owned(), "y".to_owned()];
+            let schema = Schema::builder().scalar(odd.trim(), Kind::Categorical { labels }).build().unwrap();
+            let schema = Arc::new(schema);
+            let dataset = Dataset::from_columns(Arc::clone(&schema), vec![ColumnData::Codes8(vec![1, 0])], None).unwrap();
+            let dir = tempfile::tempdir().unwrap();
+            for ending in ["csv", "tsv"] {
+                let path = dir.path().join(format!("a.{ending}"));
+                let mut writer = TableWriter::create(&path, &schema, None).unwrap();
+                dataset.batches().iter().for_each(|batch| writer.write_batch(batch).unwrap());
+                writer.finish().unwrap();
+                let mut reader = open(&path, &ReadOptions::default().schema(Arc::clone(&schema))).unwrap();
+                assert_eq!(Dataset::read(&mut reader).unwrap(), dataset, "{odd:?} as {ending}");
+            }
+        }
     }
 }
