@@ -1,6 +1,6 @@
 //! The Rust side of `scripts/check_pyagrum.py`: models for pyAgrum to read, and models of pyAgrum read by us.
 //!
-//! `write FOLDER` writes random discrete models as BIF and XMLBIF with the answers to some queries, found by summing out;
+//! `write FOLDER` writes random discrete models as BIF and XMLBIF with our answers to some queries;
 //! `read FILE` prints a model's tables as JSON.
 
 #![allow(clippy::print_stdout)]
@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use latentree::NodeIx;
 use latentree::data::{Kind, Schema};
+use latentree::inference::{Evidence, Inference};
 use latentree::model::{Distribution, Domain, LatentTree, ReadModelOptions, Table, read_model};
 use latentree::report::{Format, export};
 use latentree::tree::{Edge, Node, Tree};
@@ -49,7 +50,7 @@ fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
                 let node = random.random_range(0..N_NODES);
                 evidence[node] = Some(random.random_range(0..n_states(&model, node)));
             }
-            queries.push(answer(&model, &mut evidence));
+            queries.push(answer(&model, &evidence)?);
         }
         fs::write(folder.join(format!("{name}.answers.json")), json!({ "queries": queries }).to_string())?;
     }
@@ -107,44 +108,20 @@ fn n_states(model: &LatentTree, node: usize) -> usize {
     model.n_states(NodeIx::new(node)).expect("the model is discrete")
 }
 
-/// Probability of the evidence: nodes are summed out one by one, children before parents.
-fn probability(model: &LatentTree, evidence: &[Option<usize>]) -> f64 {
-    let mut below: Vec<Vec<f64>> = (0..N_NODES).map(|node| vec![1.0; n_states(model, node)]).collect();
-    for &node in model.rooted().order.iter().rev() {
-        let Distribution::Discrete(table) = model.distribution(node) else { unreachable!("the model is discrete") };
-        let summed: Vec<f64> = table
-            .rows()
-            .map(|row| {
-                let states = (0..row.len()).filter(|&state| evidence[node.get()].is_none_or(|given| given == state));
-                states.map(|state| row[state] * below[node.get()][state]).sum()
-            })
-            .collect();
-        match model.parent(node) {
-            Some(parent) => below[parent.get()].iter_mut().zip(summed).for_each(|(below, factor)| *below *= factor),
-            None => return summed[0],
-        }
-    }
-    unreachable!("a tree has a root")
-}
-
-/// Every node's distribution given the evidence, each probability from its definition P(x, e) / P(e).
-fn answer(model: &LatentTree, evidence: &mut [Option<usize>]) -> Value {
+/// Every node's distribution given the evidence, by the library's exact inference.
+fn answer(model: &LatentTree, evidence: &[Option<usize>]) -> latentree::Result<Value> {
     let given: Vec<Value> =
         (0..N_NODES).filter_map(|node| evidence[node].map(|state| json!({ "node": node, "state": state }))).collect();
-    let of_evidence = probability(model, evidence);
-    let mut posteriors = Vec::new();
-    for node in 0..N_NODES {
-        let saved = evidence[node];
-        let mut posterior = Vec::new();
-        for state in 0..n_states(model, node) {
-            let agrees = saved.is_none_or(|given| given == state);
-            evidence[node] = Some(state);
-            posterior.push(if agrees { probability(model, evidence) / of_evidence } else { 0.0 });
+    let mut known = Evidence::none(model);
+    for (node, state) in evidence.iter().enumerate() {
+        if let Some(state) = state {
+            known.set_node(model, NodeIx::new(node), *state as f64);
         }
-        evidence[node] = saved;
-        posteriors.push(posterior);
     }
-    json!({ "evidence": given, "probability": of_evidence, "posteriors": posteriors })
+    let nodes: Vec<NodeIx> = model.tree().node_ixs().collect();
+    let answer = Inference::new(model).query(&known, &nodes)?;
+    let posteriors: Vec<Vec<f64>> = answer.marginals.into_iter().map(|it| it.1).collect();
+    Ok(json!({ "evidence": given, "probability": answer.log_evidence.exp(), "posteriors": posteriors }))
 }
 
 fn read(file: &Path) -> Result<Value, Box<dyn Error>> {

@@ -1,7 +1,6 @@
 //! How strongly the two ends of an edge depend on each other.
 
-use crate::index::NodeIx;
-use crate::model::{Distribution, LatentTree};
+use crate::model::{Distribution, LatentTree, Marginal};
 
 /// Mutual information, in nats, between each node and its parent, by node index.
 ///
@@ -14,41 +13,23 @@ use crate::model::{Distribution, LatentTree};
 /// Linear in the sizes of the tables.
 #[must_use]
 pub fn edge_information(model: &LatentTree) -> Vec<Option<f64>> {
-    let n_nodes = model.tree().n_nodes();
-    let mut marginals: Vec<Vec<f64>> = vec![Vec::new(); n_nodes];
-    let mut variances = vec![0.0; n_nodes];
-    let mut information = vec![None; n_nodes];
-    for &node in &model.rooted().order {
-        let parent: Option<NodeIx> = model.parent(node);
-        match model.distribution(node) {
-            Distribution::Discrete(table) => {
-                let above: &[f64] = parent.map_or(&[1.0], |parent| &marginals[parent.get()]);
-                let mut own = vec![0.0; table.n_states()];
-                for (weight, row) in above.iter().zip(table.rows()) {
-                    own.iter_mut().zip(row).for_each(|(own, value)| *own += weight * value);
-                }
-                if parent.is_some() {
-                    let terms = above.iter().zip(table.rows()).flat_map(|(&weight, row)| {
-                        row.iter().zip(&own).map(
-                            move |(&value, &own)| {
-                                if weight * value > 0.0 { weight * value * (value / own).ln() } else { 0.0 }
-                            },
-                        )
-                    });
-                    information[node.get()] = Some(terms.sum::<f64>().max(0.0));
-                }
-                marginals[node.get()] = own;
+    let marginals = model.marginals();
+    let information = model.tree().node_ixs().map(|node| {
+        let parent = model.parent(node)?;
+        match (model.distribution(node), &marginals[node.get()], &marginals[parent.get()]) {
+            (Distribution::Discrete(table), Marginal::Discrete(own), Marginal::Discrete(above)) => {
+                let terms = above.iter().zip(table.rows()).flat_map(|(&weight, row)| {
+                    let cells = row.iter().zip(own);
+                    cells.map(move |(&value, &own)| if weight * value > 0.0 { weight * value * (value / own).ln() } else { 0.0 })
+                });
+                Some(terms.sum::<f64>().max(0.0))
             }
-            &Distribution::LinearGaussian { coefficient, variance, .. } => {
-                let explained = parent.map_or(0.0, |parent| coefficient * coefficient * variances[parent.get()]);
-                variances[node.get()] = explained + variance;
-                if parent.is_some() {
-                    // −½ ln(1 − ρ²) with ρ² = explained / (explained + variance), without the cancellation.
-                    information[node.get()] = Some(0.5 * (explained / variance).ln_1p());
-                }
+            (&Distribution::LinearGaussian { coefficient, variance, .. }, _, &Marginal::Gaussian { variance: above, .. }) => {
+                // −½ ln(1 − ρ²) with ρ² = explained / (explained + variance), without the cancellation.
+                Some(0.5 * (coefficient * coefficient * above / variance).ln_1p())
             }
-            Distribution::Emission(_) => {}
+            _ => None,
         }
-    }
-    information
+    });
+    information.collect()
 }
