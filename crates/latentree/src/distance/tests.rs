@@ -535,34 +535,3 @@ fn cancelling_ends_the_pass() {
     let moments = population(&model, None);
     assert!(estimate(&moments, &DistanceOptions::new(), &Stop).unwrap_err().is_cancelled());
 }
-
-/// Not a claim but a measurement: `cargo test --release -- --ignored --nocapture twelve_thousand`.
-#[test]
-#[ignore = "a measurement that takes gigabytes"]
-fn twelve_thousand_binary_columns_take_seconds() {
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let (p, n_rows) = (12_000, 1500);
-    let schema = Arc::new((0..p).fold(Schema::builder(), |it, ix| it.scalar(format!("x{ix}"), Kind::binary())).build().unwrap());
-    let mut rows = SparseRows::default();
-    for _ in 0..n_rows {
-        let topic = rng.random_range(0..100_u32);
-        let mut row: Vec<u32> = (0..100).map(|_| rng.random_range(0..p as u32)).collect();
-        row.extend((0..60).map(|_| topic * 120 + rng.random_range(0..120)));
-        row.sort_unstable();
-        row.dedup();
-        rows.columns.extend(row);
-        rows.starts.push(rows.columns.len());
-    }
-    let mut moments = PairMoments::new(schema).unwrap();
-    moments.observe(&Batch { first_row: 0, n_rows, block: Block::Sparse(rows), weights: None }).unwrap();
-    for errors in [false, true] {
-        let start = std::time::Instant::now();
-        let distances = estimate(&moments, &DistanceOptions::new().errors(errors), &Silent).unwrap();
-        let seconds = start.elapsed().as_secs_f64();
-        assert!(seconds < 30.0);
-        #[expect(clippy::print_stderr, reason = "a measurement")]
-        {
-            eprintln!("errors {errors}: {seconds:.2} s, {} of {} undefined", distances.n_undefined(), distances.lower().len());
-        }
-    }
-}

@@ -192,7 +192,7 @@ impl Search<'_> {
                 if hidden(other) && other > node && self.tree.links[other].len() <= MOST_NEIGHBOURS {
                     self.across(node, other, rho, &mut proposals);
                 } else if !hidden(other) {
-                    self.into_observed(node, other, &mut proposals);
+                    self.contract_into_observed(node, other, &mut proposals);
                 }
             }
             self.expand(node, &mut proposals);
@@ -268,7 +268,7 @@ impl Search<'_> {
     }
 
     /// Contracting a hidden node into an observed neighbour.
-    fn into_observed(&self, hidden: usize, observed: usize, proposals: &mut Vec<Proposal>) {
+    fn contract_into_observed(&self, hidden: usize, observed: usize, proposals: &mut Vec<Proposal>) {
         let mut parts = self.parts(hidden, usize::MAX);
         let at = parts.iter().position(|part| part.0 == observed).expect("they are neighbours");
         parts.swap(0, at);
@@ -417,7 +417,7 @@ mod tests {
     use crate::moments::{PairMoments, fold};
     use crate::observer::Silent;
     use crate::simulate::{Shape, Simulation};
-    use crate::tree::{robinson_foulds, same_structure};
+    use crate::tree::same_structure;
     use crate::{ColIx, NodeIx};
 
     fn sample_correlations(model: &crate::model::LatentTree, rows: u64, seed: u64) -> Vec<f64> {
@@ -450,22 +450,19 @@ mod tests {
     }
 
     #[test]
-    fn observed_inner_nodes_are_found() {
+    fn polishing_the_true_tree_does_not_lower_the_penalised_likelihood() {
+        let (rows, cost) = (1e5, 0.5 * 1e5_f64.ln() + 14.0_f64.ln());
         for seed in 0..6 {
             let model =
                 Simulation::new(Shape::Random { max_degree: Some(5) }, 14).observed_inner(0.3).seed(seed).model().unwrap();
-            let correlations = sample_correlations(&model, 100_000, seed);
-            let star = Simulation::new(Shape::Star, 14).model().unwrap();
-            let mut tree = GaussianTree::new(star.tree(), &correlations);
-            polish(&mut tree, &correlations, 1e5, Penalty::Constant(0.5 * 1e5_f64.ln() + 14.0_f64.ln()), &|| false);
-            let found = tree.to_tree(&model.schema().columns().iter().map(|it| it.name.clone()).collect::<Vec<_>>());
-            let distance = robinson_foulds(model.tree(), &found).unwrap().distance;
-            let (own, truth) = (tree.ln_likelihood(&correlations), {
-                let mut truth = GaussianTree::new(model.tree(), &correlations);
-                truth.em(&correlations, 500, 1e-8);
-                truth.ln_likelihood(&correlations)
-            });
-            println!("seed {seed}: distance {distance}, likelihood {} of truth {}", own * 1e5, truth * 1e5);
+            let correlations = sample_correlations(&model, rows as u64, seed);
+            let mut truth = GaussianTree::new(model.tree(), &correlations);
+            let mut tree = truth.clone();
+            polish(&mut tree, &correlations, rows, Penalty::Constant(cost), &|| false);
+            truth.em(&correlations, 2000, 1e-9);
+            let objective = |tree: &GaussianTree| rows * tree.ln_likelihood(&correlations) - cost * tree.n_hidden() as f64;
+            // Local fits end after a fixed number of steps, so that a gain is known to within a fraction of a unit.
+            assert!(objective(&tree) >= objective(&truth) - 1.0, "seed {seed}");
         }
     }
 }
