@@ -20,8 +20,8 @@ fn check(batch: &Batch, n_columns: usize) -> (usize, usize) {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    // A file may rightly claim a million empty rows or columns, which take time and find nothing.
-    if bytes.split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() > 5) {
+    // A file may rightly claim many empty rows or columns, which take time and find nothing.
+    if bytes.split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() > 3) {
         return;
     }
     let name = if bytes.first() == Some(&b'+') { "fuzz.svm" } else { "docword.fuzz.txt" };
