@@ -4,10 +4,15 @@
 
 mod chow_liu;
 mod contraction;
+mod joined_tree;
 mod learner;
+mod neighbor_joining;
 mod spanning_tree;
+#[cfg(test)]
+mod test_trees;
 
 pub use chow_liu::ChowLiu;
 pub use contraction::{DEFAULT_CONTRACTION, contract_short};
 pub use learner::{StructureLearner, completed};
+pub use neighbor_joining::NeighborJoining;
 pub use spanning_tree::minimum_spanning_forest;
