@@ -1,5 +1,9 @@
 //! The shared floor of numbers: algorithms on small dense arrays.
 
 mod hungarian;
+#[cfg(test)]
+mod singular_values;
 
 pub use hungarian::cheapest_assignment;
+#[cfg(test)]
+pub(crate) use singular_values::singular_values;

@@ -2,12 +2,14 @@
 //!
 //! One file per learner.
 
+mod averaged_distances;
 mod chow_liu;
 mod contraction;
 mod joined_tree;
 mod learner;
 mod neighbor_joining;
 mod spanning_tree;
+mod spectral_neighbor_joining;
 #[cfg(test)]
 mod test_trees;
 
@@ -16,3 +18,4 @@ pub use contraction::{DEFAULT_CONTRACTION, contract_short};
 pub use learner::{StructureLearner, completed};
 pub use neighbor_joining::NeighborJoining;
 pub use spanning_tree::minimum_spanning_forest;
+pub use spectral_neighbor_joining::SpectralNeighborJoining;

@@ -43,7 +43,9 @@ fn plain_scan(distances: &DistanceMatrix) -> Tree {
             d[k][i] = joined[k];
         }
         d.swap_remove(j);
-        d.iter_mut().for_each(|row| drop(row.swap_remove(j)));
+        for row in &mut d {
+            row.swap_remove(j);
+        }
         node.swap_remove(j);
         n -= 1;
     }
