@@ -2,6 +2,7 @@
 //!
 //! One file per learner.
 
+mod affinity;
 mod averaged_distances;
 mod chow_liu;
 mod contraction;
@@ -12,6 +13,7 @@ mod spanning_tree;
 mod spectral_neighbor_joining;
 #[cfg(test)]
 mod test_trees;
+mod top_down;
 
 pub use chow_liu::ChowLiu;
 pub use contraction::{DEFAULT_CONTRACTION, contract_short};
@@ -19,3 +21,4 @@ pub use learner::{StructureLearner, completed};
 pub use neighbor_joining::NeighborJoining;
 pub use spanning_tree::minimum_spanning_forest;
 pub use spectral_neighbor_joining::SpectralNeighborJoining;
+pub use top_down::TopDown;

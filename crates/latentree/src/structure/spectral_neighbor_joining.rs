@@ -32,6 +32,7 @@ mod blocks;
 use std::collections::HashMap;
 
 use self::blocks::Blocks;
+use super::affinity::{affinity, affinity_scale};
 use super::averaged_distances::AveragedDistances;
 use super::joined_tree::JoinedTree;
 use super::{DEFAULT_CONTRACTION, StructureLearner, completed};
@@ -132,12 +133,6 @@ impl StructureLearner for SpectralNeighborJoining {
     }
 }
 
-/// `exp(−distance)`, but 0 where its fourth power would come near the smallest numbers: those are slow, and nothing next to
-/// the affinity that every variable has to its nearest.
-fn affinity(distance: f64) -> f64 {
-    if distance < 140.0 { (-distance).exp() } else { 0.0 }
-}
-
 /// Affinities that are known with their signs, by the names of the variables.
 struct WithAffinity<'a> {
     learner: SpectralNeighborJoining,
@@ -189,23 +184,6 @@ fn square(n: usize, value: impl Fn(usize, usize) -> f64) -> Vec<f64> {
         }
     }
     matrix
-}
-
-/// What distances are multiplied by so that no variable's affinities all vanish: 1 unless some variable is farther than
-/// this from all others. Affinities multiply along the tree for any factor.
-fn affinity_scale(distances: &DistanceMatrix) -> f64 {
-    const FAR: f64 = 30.0;
-    let n = distances.len();
-    let mut nearest = vec![f64::INFINITY; n];
-    for i in 0..n {
-        for j in 0..i {
-            let distance = distances.raw(i, j);
-            nearest[i] = nearest[i].min(distance);
-            nearest[j] = nearest[j].min(distance);
-        }
-    }
-    let farthest = nearest.into_iter().filter(|distance| distance.is_finite()).fold(0.0, f64::max);
-    if farthest > FAR { FAR / farthest } else { 1.0 }
 }
 
 fn averaged_distances(distances: &DistanceMatrix, affinity: &[f64]) -> AveragedDistances {
