@@ -14,8 +14,13 @@ pub trait StructureLearner {
     /// The name users write.
     fn name(&self) -> &'static str;
 
-    /// Learns the tree of one connected component of at least three variables whose distances are all defined. Nodes
-    /// `0..distances.len()` of the result are the variables.
+    /// Whether [`learn_component`](Self::learn_component) needs every distance; a learner that says no is given matrices as they are.
+    fn needs_all_distances(&self) -> bool {
+        true
+    }
+
+    /// Learns the tree of one connected component of at least three variables whose distances are all defined (or connect
+    /// the variables at least, if not [all are needed](Self::needs_all_distances)). Nodes `0..distances.len()` of the result are the variables.
     ///
     /// # Errors
     /// [`Error::Cancelled`] if the observer asks to stop.
@@ -23,7 +28,7 @@ pub trait StructureLearner {
 
     /// Learns a tree, or a forest where some variables have no chain of distances to others.
     ///
-    /// Distances that are undefined within a component are completed first, see [`completed`]. Components of one and two variables are a node and an edge.
+    /// Distances that are undefined within a component are completed first, see [`completed`], where the learner needs them. Components of one and two variables are a node and an edge.
     ///
     /// # Errors
     /// [`Error::Data`] if there are no variables, and those of [`learn_component`](Self::learn_component).
@@ -44,8 +49,10 @@ pub trait StructureLearner {
             }
             let tree = if components.len() == 1 && distances.n_undefined() == 0 {
                 self.learn_component(distances, observer)?
-            } else {
+            } else if self.needs_all_distances() {
                 self.learn_component(&completed(&distances.subset(members)), observer)?
+            } else {
+                self.learn_component(&distances.subset(members), observer)?
             };
             let first_hidden = nodes.len();
             let place =
