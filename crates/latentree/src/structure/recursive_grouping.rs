@@ -61,8 +61,8 @@ impl RecursiveGrouping {
         self
     }
 
-    /// Sets τ of eq. 21: longer distances are not used to find families. By default those whose standard error is above ½ (for
-    /// correlations from N rows this is τ ≈ ½ ln N − ln 2, growing with the logarithm of N as in §7.1), or none if errors are not known.
+    /// Sets τ of eq. 21: longer distances are not used to find families. By default those whose standard error is above 0.3 (for
+    /// correlations from N rows this is τ ≈ ½ ln N − 1.2, growing with the logarithm of N as in §7.1), or none if errors are not known.
     #[must_use]
     pub fn tau(mut self, tau: f64) -> Self {
         self.tau = Some(tau.max(0.0));

@@ -18,7 +18,7 @@ const REPRESENTATIVES: usize = 4;
 /// How many standard errors Φ may vary within a family.
 const STANDARD_ERRORS: f64 = 3.0;
 /// Largest standard error of a distance that is used to find families.
-const LARGEST_ERROR: f64 = 0.5;
+const LARGEST_ERROR: f64 = 0.3;
 
 /// Thresholds of the tests.
 pub(super) struct Limits {
@@ -36,14 +36,26 @@ impl Limits {
     }
 }
 
+/// How badly two nodes fit as a family.
+#[derive(Clone, Copy, PartialEq)]
+struct Misfit {
+    /// How much Φ may vary, given how precise it is: by this the best partner is chosen, as a pair of which little is known
+    /// must not pass for a pair that fits.
+    bound: f64,
+    /// How much Φ is seen to vary, in standard errors, or in units of distance where ε is given: by this a family is accepted.
+    seen: f64,
+}
+
 /// The best partner of a node so far, and how badly they fit.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) struct Partner {
-    misfit: f64,
+struct Partner {
+    misfit: Misfit,
     slot: usize,
 }
 
-const NOBODY: Partner = Partner { misfit: f64::INFINITY, slot: usize::MAX };
+const NO_FIT: Misfit = Misfit { bound: f64::INFINITY, seen: f64::INFINITY };
+const NOBODY: Partner = Partner { misfit: NO_FIT, slot: usize::MAX };
+
 
 /// The active set with what is known about families in it.
 pub(super) struct Families {
@@ -105,7 +117,7 @@ impl Families {
     }
 
     fn least_misfit(&self) -> f64 {
-        self.active.slots().iter().map(|&slot| self.best[slot].misfit).fold(f64::INFINITY, f64::min)
+        self.active.slots().iter().map(|&slot| self.best[slot].misfit.seen).fold(f64::INFINITY, f64::min)
     }
 
     /// Brings the nearest nodes and best partners up to date.
@@ -152,15 +164,12 @@ impl Families {
     fn scan(&self, slot: usize, others: &[usize], mut best: Partner) -> Partner {
         for &other in others.iter().filter(|&&other| other != slot) {
             if self.exact {
-                if best.misfit <= self.limits.rounding {
-                    return best;
-                }
                 if self.is_exact_family(slot, other) {
-                    best = Partner { misfit: 0.0, slot: other };
+                    return Partner { misfit: Misfit { bound: 0.0, seen: 0.0 }, slot: other };
                 }
             } else if self.is_in_reach(slot, other) {
-                let misfit = self.misfit(slot, other, best.misfit);
-                if misfit < best.misfit {
+                let misfit = self.misfit(slot, other, best.misfit.bound);
+                if misfit.bound < best.misfit.bound {
                     best = Partner { misfit, slot: other };
                 }
             }
@@ -195,9 +204,9 @@ impl Families {
         of(i, j).chain(of(j, i)).map(|(_, k)| k)
     }
 
-    /// How much Φ varies: the largest difference from its value at the most precise witness, in standard errors of that difference, or
-    /// in units of distance where ε is given. Infinite as soon as it is seen to be above `cap`.
-    fn misfit(&self, i: usize, j: usize, cap: f64) -> f64 {
+    /// How much Φ varies: the largest difference from its value at the most precise witness. Infinite as soon as the bound is seen to
+    /// be above `cap`.
+    fn misfit(&self, i: usize, j: usize, cap: f64) -> Misfit {
         let (of_i, of_j) = (self.active.distances_of(i), self.active.distances_of(j));
         let (error_i, error_j) = (self.active.errors_of(i), self.active.errors_of(j));
         let shared = 2.0 * (-of_i[j]).exp();
@@ -208,17 +217,18 @@ impl Families {
         let nearest = |list: &[usize]| list.iter().copied().filter(|&k| k != i && k != j && self.active.is_active(k)).next();
         let candidates = [nearest(&self.near[i]), nearest(&self.near[j])];
         let Some(reference) = candidates.into_iter().flatten().min_by(|&a, &b| variance(a).total_cmp(&variance(b))) else {
-            return f64::INFINITY;
+            return NO_FIT;
         };
         let (phi, reference_variance) = (of_i[reference] - of_j[reference], variance(reference));
-        let mut worst = 0.0_f64;
+        let mut worst = Misfit { bound: 0.0, seen: 0.0 };
         for k in self.witnesses(i, j) {
             let difference = (of_i[k] - of_j[k] - phi).abs();
-            let scale = if self.limits.epsilon.is_some() { 1.0 } else { (variance(k) + reference_variance).sqrt() };
-            worst = worst.max(difference / scale);
-            if worst > cap {
-                return f64::INFINITY;
+            let error = (variance(k) + reference_variance).sqrt();
+            worst.bound = worst.bound.max(difference + error);
+            if worst.bound > cap {
+                return NO_FIT;
             }
+            worst.seen = worst.seen.max(if self.limits.epsilon.is_some() { difference } else { difference / error });
         }
         worst
     }
@@ -235,7 +245,7 @@ impl Families {
         };
         for &slot in self.active.slots() {
             let partner = self.best[slot];
-            if partner.misfit <= limit && partner.slot != usize::MAX {
+            if partner.misfit.seen <= limit && partner.slot != usize::MAX {
                 let (a, b) = (find(&mut group, slot), find(&mut group, partner.slot));
                 group[a.max(b)] = a.min(b);
             }
@@ -258,7 +268,7 @@ impl Families {
                     let value = if self.exact {
                         if self.is_exact_family(i, j) { 0.0 } else { f64::INFINITY }
                     } else if self.is_in_reach(i, j) {
-                        self.misfit(i, j, cap)
+                        self.misfit(i, j, f64::INFINITY).seen
                     } else {
                         f64::INFINITY
                     };
