@@ -28,7 +28,8 @@ fn main() {
     for &distance in exact.lower() {
         let correlation = (-distance).exp();
         let noise: f64 = StandardNormal.sample(&mut rng);
-        let estimate = (correlation + noise * (1.0 - correlation * correlation) / ROWS.sqrt()).abs().clamp(0.3 / ROWS.sqrt(), 1.0);
+        let estimate =
+            (correlation + noise * (1.0 - correlation * correlation) / ROWS.sqrt()).abs().clamp(0.3 / ROWS.sqrt(), 1.0);
         values.push(-estimate.ln());
         errors.push((1.0 - estimate * estimate) / (estimate * ROWS.sqrt()));
     }

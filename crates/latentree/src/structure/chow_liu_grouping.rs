@@ -53,7 +53,7 @@ pub fn candidates(
             return Err(Error::Cancelled);
         }
         let neighbourhood = growing.neighbourhood(leader.get())?;
-        let tree = local.learn_component(&neighbourhood, observer)?;
+        let tree = local.learn_component(&neighbourhood, &Quiet(observer))?;
         let subtree = LocalSubtree::new(&tree, neighbourhood.len() - 1);
         let beyond: Vec<f64> = growing.links[leader.get()].iter().map(|link| link.beyond).collect();
         candidates.push(candidate(spanning_tree, leader, &subtree, &beyond, &mut names)?);
@@ -61,6 +61,15 @@ pub fn candidates(
         observer.progress(done as u64 + 1);
     }
     Ok(candidates)
+}
+
+/// Passes on the wish to stop, and keeps the many small steps of local learners from the observer.
+pub(super) struct Quiet<'a>(pub(super) &'a dyn Observer);
+
+impl Observer for Quiet<'_> {
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
 }
 
 /// The inner nodes of a spanning tree, those with short edges first.

@@ -3,29 +3,18 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::test_trees::{assert_same_tree, assert_sound, exact_distances, minimal_trees, with_random_lengths};
 use super::*;
 use crate::NodeIx;
 use crate::distance::DistanceMatrix;
 use crate::observer::Silent;
 use crate::simulate::Shape;
-use crate::tree::{Tree, match_hidden, same_structure};
-
-fn exact(tree: &Tree) -> DistanceMatrix {
-    let lengths = tree.path_lengths().unwrap();
-    let names = lengths.nodes().iter().map(|&node| tree.name(node).to_owned()).collect();
-    DistanceMatrix::from_fn(names, |i, j| lengths.get(i, j)).unwrap()
-}
-
-fn with_random_lengths(tree: &Tree, range: std::ops::Range<f64>, rng: &mut ChaCha8Rng) -> Tree {
-    let lengths: std::collections::HashMap<(NodeIx, NodeIx), f64> =
-        tree.edges().map(|edge| ((edge.a, edge.b), rng.random_range(range.clone()))).collect();
-    tree.with_lengths(|edge| Some(lengths[&(edge.a, edge.b)]))
-}
+use crate::tree::{Tree, same_structure};
 
 /// Distances of a tree with noise as from that many rows of a Gaussian model, with their standard errors if asked for.
 fn noisy(tree: &Tree, rows: f64, has_errors: bool, rng: &mut ChaCha8Rng) -> DistanceMatrix {
     use rand_distr::{Distribution, StandardNormal};
-    let truth = exact(tree);
+    let truth = exact_distances(tree);
     let (mut values, mut errors) = (Vec::new(), Vec::new());
     for &distance in truth.lower() {
         let rho = (-distance).exp();
@@ -42,38 +31,16 @@ fn learners() -> Vec<Box<dyn StructureLearner + Sync>> {
         Box::new(RecursiveGrouping::default()),
         Box::new(ChowLiuRecursiveGrouping::default()),
         Box::new(ParallelLocalGrouping::default()),
+        Box::new(ChowLiuNeighborJoining::default()),
     ]
-}
-
-fn assert_same(learned: &Tree, truth: &Tree, what: &str) {
-    assert!(same_structure(learned, truth), "{what}:\n{}\n{}", learned.to_newick(None), truth.to_newick(None));
-    let partner = match_hidden(learned, truth);
-    for edge in learned.edges() {
-        let (a, b) = (partner[edge.a.get()].unwrap(), partner[edge.b.get()].unwrap());
-        let link = truth.links(a).iter().find(|link| link.to == b).unwrap();
-        let difference = (edge.length.unwrap() - link.length.unwrap()).abs();
-        assert!(difference < 1e-8, "{what}: a length differs by {difference}");
-    }
-}
-
-fn assert_sound(learned: &Tree, distances: &DistanceMatrix, what: &str) {
-    assert!(learned.is_minimal() && learned.is_connected(), "{what}");
-    let observed: Vec<&str> = learned.nodes().iter().filter(|node| node.observed).map(|node| node.name.as_str()).collect();
-    assert_eq!(observed, distances.names(), "{what}");
-    assert!(learned.edges().all(|edge| edge.length.is_some_and(|length| length.is_finite() && length >= 0.0)), "{what}");
 }
 
 #[test]
 fn exact_distances_of_any_minimal_tree_give_that_tree() {
-    let mut rng = ChaCha8Rng::seed_from_u64(11);
-    for trial in 0..500 {
-        let shape = Shape::Random { max_degree: Some(3 + trial % 6) };
-        let inner = if trial % 2 == 0 { 0.0 } else { 0.3 };
-        let tree = shape.tree(rng.random_range(3..=60), inner, &mut rng).unwrap();
-        let tree = with_random_lengths(&tree, 0.05..2.0, &mut rng);
+    for (trial, tree) in minimal_trees(500).enumerate() {
         for learner in learners() {
-            let learned = learner.learn(&exact(&tree), &Silent).unwrap();
-            assert_same(&learned, &tree, &format!("{}, trial {trial}", learner.name()));
+            let learned = learner.learn(&exact_distances(&tree), &Silent).unwrap();
+            assert_same_tree(&tree, &learned, 1e-8, &format!("{}, trial {trial}", learner.name()));
         }
     }
 }
@@ -89,8 +56,8 @@ fn equally_long_edges_with_all_their_ties_give_the_tree() {
         let length = if trial % 3 == 0 { 1.0 } else { 0.3 };
         let tree = tree.with_lengths(|_| Some(length));
         for learner in learners() {
-            let learned = learner.learn(&exact(&tree), &Silent).unwrap();
-            assert_same(&learned, &tree, &format!("{}, trial {trial}", learner.name()));
+            let learned = learner.learn(&exact_distances(&tree), &Silent).unwrap();
+            assert_same_tree(&tree, &learned, 1e-8, &format!("{}, trial {trial}", learner.name()));
         }
     }
 }
@@ -102,11 +69,8 @@ fn known_shapes_are_found() {
     for (shape, n) in shapes {
         let tree = with_random_lengths(&shape.tree(n, 0.0, &mut rng).unwrap(), 0.2..1.6, &mut rng);
         for learner in learners() {
-            assert_same(
-                &learner.learn(&exact(&tree), &Silent).unwrap(),
-                &tree,
-                &format!("{} on {}", learner.name(), shape.name()),
-            );
+            let learned = learner.learn(&exact_distances(&tree), &Silent).unwrap();
+            assert_same_tree(&tree, &learned, 1e-8, &format!("{} on {}", learner.name(), shape.name()));
         }
     }
 }
@@ -126,7 +90,8 @@ fn clblind_is_right_where_the_nearest_variable_is_a_neighbour() {
             continue;
         }
         n_blind += 1;
-        assert_same(&ChowLiuBlind.learn(&exact(&tree), &Silent).unwrap(), &tree, &format!("trial {trial}"));
+        let learned = ChowLiuBlind.learn(&exact_distances(&tree), &Silent).unwrap();
+        assert_same_tree(&tree, &learned, 1e-8, &format!("trial {trial}"));
     }
     assert!(n_blind > 50, "{n_blind} trees are of the class");
 }
@@ -140,7 +105,7 @@ fn noise_gives_a_sound_tree_always() {
         let rows = [5.0, 100.0, 10_000.0][trial % 3];
         let distances = noisy(&tree, rows, trial % 2 == 0, &mut rng);
         for learner in learners().into_iter().chain([Box::new(ChowLiuBlind) as Box<_>]) {
-            assert_sound(&learner.learn(&distances, &Silent).unwrap(), &distances, &format!("{}, trial {trial}", learner.name()));
+            assert_sound(&learner.learn(&distances, &Silent).unwrap(), &distances);
         }
     }
 }
@@ -165,10 +130,9 @@ fn distances_of_no_tree_give_a_sound_tree() {
             let errors = vec![error; values.len()];
             matrices.push(DistanceMatrix::from_lower(names(n), values, Some(errors)).unwrap());
         }
-        for (ix, matrix) in matrices.iter().enumerate() {
+        for matrix in &matrices {
             for learner in learners().into_iter().chain([Box::new(ChowLiuBlind) as Box<_>]) {
-                let what = format!("{}, {n} variables, matrix {ix}", learner.name());
-                assert_sound(&learner.learn(matrix, &Silent).unwrap(), matrix, &what);
+                assert_sound(&learner.learn(matrix, &Silent).unwrap(), matrix);
             }
         }
     }
@@ -179,14 +143,14 @@ fn two_identical_columns_become_neighbours() {
     let mut rng = ChaCha8Rng::seed_from_u64(17);
     let tree = Shape::Random { max_degree: Some(4) }.tree(20, 0.0, &mut rng).unwrap();
     let tree = with_random_lengths(&tree, 0.2..1.0, &mut rng);
-    let truth = exact(&tree);
+    let truth = exact_distances(&tree);
     let mut names = truth.names().to_vec();
     names.push("copy".to_owned());
     let source = |ix: usize| if ix == 20 { 7 } else { ix };
     let matrix = DistanceMatrix::from_fn(names, |i, j| truth.get(source(i), source(j))).unwrap();
     for learner in learners() {
         let learned = learner.learn(&matrix, &Silent).unwrap();
-        assert_sound(&learned, &matrix, learner.name());
+        assert_sound(&learned, &matrix);
         assert!(learned.links(NodeIx::new(7)).iter().any(|link| link.to == NodeIx::new(20)), "{}", learner.name());
     }
 }
@@ -212,7 +176,7 @@ fn any_candidates_can_be_applied_and_all_of_them_are_the_learner() {
     for trial in 0..60 {
         let tree = Shape::Random { max_degree: Some(6) }.tree(rng.random_range(4..=50), 0.2, &mut rng).unwrap();
         let tree = with_random_lengths(&tree, 0.2..1.5, &mut rng);
-        let distances = if trial % 2 == 0 { exact(&tree) } else { noisy(&tree, 3000.0, true, &mut rng) };
+        let distances = if trial % 2 == 0 { exact_distances(&tree) } else { noisy(&tree, 3000.0, true, &mut rng) };
         let spanning_tree = distance_spanning_tree(&distances);
         let all = candidates(&distances, &spanning_tree, &RecursiveGrouping::default(), &Silent).unwrap();
         let threshold = if trial % 2 == 0 { 1e-9 } else { DEFAULT_CONTRACTION };
@@ -222,7 +186,7 @@ fn any_candidates_can_be_applied_and_all_of_them_are_the_learner() {
         assert_eq!(apply(&spanning_tree, &[]).unwrap(), spanning_tree);
         let some: Vec<Candidate> = all.iter().filter(|_| rng.random_bool(0.5)).cloned().collect();
         let applied = apply(&spanning_tree, &some).unwrap();
-        assert_sound(&applied, &distances, &format!("trial {trial}"));
+        assert_sound(&applied, &distances);
         assert_eq!(applied.n_hidden(), some.iter().map(|candidate| candidate.subtree.n_hidden()).sum::<usize>());
         if trial % 2 == 0 {
             // With exact distances a subset is the tree with the other leaders' hidden nodes contracted: distances between the leaders'
@@ -245,7 +209,7 @@ fn any_candidates_can_be_applied_and_all_of_them_are_the_learner() {
 fn candidates_that_do_not_fit_are_refused() {
     let mut rng = ChaCha8Rng::seed_from_u64(20);
     let tree = with_random_lengths(&Shape::Hmm.tree(9, 0.0, &mut rng).unwrap(), 0.2..1.5, &mut rng);
-    let distances = exact(&tree);
+    let distances = exact_distances(&tree);
     let spanning_tree = distance_spanning_tree(&distances);
     let all = candidates(&distances, &spanning_tree, &RecursiveGrouping::default(), &Silent).unwrap();
     assert!(apply(&spanning_tree, &[all[0].clone(), all[0].clone()]).unwrap_err().to_string().contains("twice"));
@@ -267,6 +231,6 @@ fn cancelling_stops_every_learner() {
     let mut rng = ChaCha8Rng::seed_from_u64(21);
     let tree = with_random_lengths(&Shape::Hmm.tree(9, 0.0, &mut rng).unwrap(), 0.2..1.5, &mut rng);
     for learner in learners() {
-        assert!(learner.learn(&exact(&tree), &Stop).unwrap_err().is_cancelled(), "{}", learner.name());
+        assert!(learner.learn(&exact_distances(&tree), &Stop).unwrap_err().is_cancelled(), "{}", learner.name());
     }
 }

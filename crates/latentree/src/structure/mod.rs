@@ -6,26 +6,33 @@ mod candidates;
 mod chow_liu;
 mod chow_liu_grouping;
 mod clblind;
+mod clnj;
 mod clrg;
 mod contraction;
 mod distance_spanning_tree;
 #[cfg(test)]
 mod grouping_tests;
+mod joined_tree;
 mod learner;
 mod local_subtree;
+mod neighbor_joining;
 mod parallel_local_grouping;
 mod recursive_grouping;
 mod spanning_tree;
+#[cfg(test)]
+mod test_trees;
 mod thresholds;
 
 pub use candidates::{Candidate, apply};
 pub use chow_liu::ChowLiu;
 pub use chow_liu_grouping::candidates;
 pub use clblind::ChowLiuBlind;
+pub use clnj::ChowLiuNeighborJoining;
 pub use clrg::ChowLiuRecursiveGrouping;
 pub use contraction::{DEFAULT_CONTRACTION, contract_short};
 pub use distance_spanning_tree::distance_spanning_tree;
 pub use learner::{StructureLearner, completed};
+pub use neighbor_joining::NeighborJoining;
 pub use parallel_local_grouping::ParallelLocalGrouping;
 pub use recursive_grouping::RecursiveGrouping;
 pub use spanning_tree::minimum_spanning_forest;

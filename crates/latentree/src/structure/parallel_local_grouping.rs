@@ -9,7 +9,7 @@
 
 use rayon::prelude::*;
 
-use super::chow_liu_grouping::{HiddenNames, candidate, leaders};
+use super::chow_liu_grouping::{HiddenNames, Quiet, candidate, leaders};
 use super::local_subtree::LocalSubtree;
 use super::thresholds::contraction_threshold;
 use super::{RecursiveGrouping, StructureLearner, apply, contract_short, distance_spanning_tree};
@@ -61,7 +61,7 @@ impl StructureLearner for ParallelLocalGrouping {
                 }
                 let neighbours = spanning_tree.links(leader).iter().map(|link| link.to.get());
                 let members: Vec<usize> = std::iter::once(leader.get()).chain(neighbours).collect();
-                let tree = self.local.learn_component(&distances.subset(&members), observer)?;
+                let tree = self.local.learn_component(&distances.subset(&members), &Quiet(observer))?;
                 Ok(LocalSubtree::new(&tree, members.len() - 1))
             })
             .collect::<Result<_>>()?;

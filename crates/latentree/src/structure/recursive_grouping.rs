@@ -10,9 +10,11 @@
 //!   node against others until the first that passes, since being of one family is transitive; nearly all other pairs fail at the nearest
 //!   node of i or of j, so that a round is quadratic, not cubic. Pairs are tested again only if one of the two
 //!   is new or has lost children: nothing else can make them a family.
-//! - **Estimated distances**: Φ is compared over the k nearest to i or j and within τ (eq. 21), each against the most precise one and in
+//! - **Estimated distances**: Φ is compared over nodes k that are near i or j and within τ (eq. 21), each against the most precise one and in
 //!   units of the standard error of their difference, where `var Φ_ijk = s_ik² + s_jk² − 2 e^{−d_ij} s_ik s_jk`: the errors of two correlations with
-//!   k are as correlated as i and j are. A node joins the family of its best partner; families join where members of both fit on average.
+//!   k are as correlated as i and j are. Three standard errors take the place of ε. A test that knows little refuses little, so a node's partner is
+//!   not the one whose Φ varies least in standard errors, but the one for which variation plus one standard error is least. A node joins the family of its partner;
+//!   families join where members of both fit on average.
 //! - **Silhouettes** (§6.3.1) are not used to count families: a node without siblings counts 0 in them, so that they favour
 //!   putting two nodes that are no siblings together, even with exact distances.
 //! - **No family at all**: the best pair, and pairs at most twice as bad, are taken, so that every round ends with fewer nodes. If
@@ -87,6 +89,7 @@ impl StructureLearner for RecursiveGrouping {
         let contraction = contraction_threshold(self.contraction, distances);
         let limits = Limits::new(distances, self.epsilon, self.tau, contraction);
         let mut families = Families::new(ActiveSet::new(distances), limits);
+        observer.stage("recursive grouping", Some(distances.len() as u64));
         let mut growing = Growing { n_nodes: distances.len(), edges: Vec::new() };
         while families.active.len() > 2 {
             if observer.cancelled() {
@@ -94,6 +97,7 @@ impl StructureLearner for RecursiveGrouping {
             }
             let groups = families.find();
             families.replace(&groups, &mut growing);
+            observer.progress((distances.len() - families.active.len()) as u64);
         }
         if let [a, b] = families.active.slots()[..] {
             growing.edges.push((families.active.node(a), families.active.node(b), families.active.distance(a, b)));

@@ -11,8 +11,11 @@ use crate::structure::thresholds::rounding_error;
 const NEAR_EXACT: usize = 4;
 /// Nearest nodes of i and of j over which Φ is compared when distances are estimates.
 const NEAR_ESTIMATED: usize = 32;
+/// Nearest nodes among which a node's best partner is looked for when distances are estimates: with all of them a star of thousands would take minutes, and
+/// those far away are never the best, being the least precise.
+const PARTNERS: usize = 256;
 /// So many of the nearest nodes are used even when they are farther than τ.
-const ALWAYS: usize = 3;
+const ALWAYS: usize = 4;
 /// Members by which two groups are compared.
 const REPRESENTATIVES: usize = 4;
 /// How many standard errors Φ may vary within a family.
@@ -55,7 +58,6 @@ struct Partner {
 
 const NO_FIT: Misfit = Misfit { bound: f64::INFINITY, seen: f64::INFINITY };
 const NOBODY: Partner = Partner { misfit: NO_FIT, slot: usize::MAX };
-
 
 /// The active set with what is known about families in it.
 pub(super) struct Families {
@@ -122,7 +124,7 @@ impl Families {
 
     /// Brings the nearest nodes and best partners up to date.
     fn refresh(&mut self) {
-        let n_near = if self.exact { NEAR_EXACT } else { NEAR_ESTIMATED };
+        let n_near = if self.exact { NEAR_EXACT } else { PARTNERS };
         let is_changed = {
             let mut is_changed = vec![false; self.active.n_slots()];
             self.changed.iter().for_each(|&slot| is_changed[slot] = true);
@@ -146,7 +148,10 @@ impl Families {
             is_changed[slot] || (partner != usize::MAX && (!self.active.is_active(partner) || is_changed[partner]))
         };
         let again: Vec<usize> = self.active.slots().iter().copied().filter(|&slot| lost(slot)).collect();
-        let found: Vec<Partner> = again.par_iter().map(|&slot| self.scan(slot, self.active.slots(), NOBODY)).collect();
+        let found = again
+            .par_iter()
+            .map(|&slot| self.scan(slot, if self.exact { self.active.slots() } else { &self.near[slot] }, NOBODY));
+        let found: Vec<Partner> = found.collect();
         let is_again = {
             let mut is_again = vec![false; self.active.n_slots()];
             again.iter().for_each(|&slot| is_again[slot] = true);
@@ -162,13 +167,13 @@ impl Families {
 
     /// The best partner of a node among others, given the best known.
     fn scan(&self, slot: usize, others: &[usize], mut best: Partner) -> Partner {
-        for &other in others.iter().filter(|&&other| other != slot) {
+        for &other in others.iter().filter(|&&other| other != slot && self.active.is_active(other)) {
             if self.exact {
                 if self.is_exact_family(slot, other) {
                     return Partner { misfit: Misfit { bound: 0.0, seen: 0.0 }, slot: other };
                 }
             } else if self.is_in_reach(slot, other) {
-                let misfit = self.misfit(slot, other, best.misfit.bound);
+                let misfit = self.misfit(slot, other, Misfit { bound: best.misfit.bound, seen: f64::INFINITY });
                 if misfit.bound < best.misfit.bound {
                     best = Partner { misfit, slot: other };
                 }
@@ -195,18 +200,22 @@ impl Families {
         }
     }
 
-    /// The nodes by which i and j are compared: near one of them, and within reach of both or among the nearest.
+    /// The nodes by which i and j are compared: near one of them, and within reach of both or among the nearest. The least
+    /// precise come first: most pairs are ruled out by how little these say.
     pub(super) fn witnesses(&self, i: usize, j: usize) -> impl Iterator<Item = usize> + '_ {
-        let of = |a: usize, b: usize| {
-            let others = self.near[a].iter().copied().filter(move |&k| k != a && k != b && self.active.is_active(k));
-            others.enumerate().filter(move |&(rank, k)| rank < ALWAYS || (self.is_in_reach(a, k) && self.is_in_reach(b, k)))
+        let of = move |a: usize, b: usize| {
+            let ranked = self.near[a].iter().copied().take(NEAR_ESTIMATED).enumerate().rev();
+            ranked.filter(move |&(rank, k)| {
+                let is_used = k != b && k != a && self.active.is_active(k);
+                is_used && (rank < ALWAYS || (self.is_in_reach(a, k) && self.is_in_reach(b, k)))
+            })
         };
         of(i, j).chain(of(j, i)).map(|(_, k)| k)
     }
 
-    /// How much Φ varies: the largest difference from its value at the most precise witness. Infinite as soon as the bound is seen to
-    /// be above `cap`.
-    fn misfit(&self, i: usize, j: usize, cap: f64) -> Misfit {
+    /// How much Φ varies: the largest difference from its value at the most precise witness. Infinite as soon as one of the two numbers
+    /// is above its cap.
+    fn misfit(&self, i: usize, j: usize, cap: Misfit) -> Misfit {
         let (of_i, of_j) = (self.active.distances_of(i), self.active.distances_of(j));
         let (error_i, error_j) = (self.active.errors_of(i), self.active.errors_of(j));
         let shared = 2.0 * (-of_i[j]).exp();
@@ -214,7 +223,7 @@ impl Families {
             let (a, b) = (f64::from(error_i[k]), f64::from(error_j[k]));
             (a * a + b * b - shared * a * b).max(1e-12)
         };
-        let nearest = |list: &[usize]| list.iter().copied().filter(|&k| k != i && k != j && self.active.is_active(k)).next();
+        let nearest = |list: &[usize]| list.iter().copied().find(|&k| k != i && k != j && self.active.is_active(k));
         let candidates = [nearest(&self.near[i]), nearest(&self.near[j])];
         let Some(reference) = candidates.into_iter().flatten().min_by(|&a, &b| variance(a).total_cmp(&variance(b))) else {
             return NO_FIT;
@@ -225,10 +234,10 @@ impl Families {
             let difference = (of_i[k] - of_j[k] - phi).abs();
             let error = (variance(k) + reference_variance).sqrt();
             worst.bound = worst.bound.max(difference + error);
-            if worst.bound > cap {
+            worst.seen = worst.seen.max(if self.limits.epsilon.is_some() { difference } else { difference / error });
+            if worst.bound > cap.bound || worst.seen > cap.seen {
                 return NO_FIT;
             }
-            worst.seen = worst.seen.max(if self.limits.epsilon.is_some() { difference } else { difference / error });
         }
         worst
     }
@@ -268,7 +277,7 @@ impl Families {
                     let value = if self.exact {
                         if self.is_exact_family(i, j) { 0.0 } else { f64::INFINITY }
                     } else if self.is_in_reach(i, j) {
-                        self.misfit(i, j, f64::INFINITY).seen
+                        self.misfit(i, j, Misfit { bound: f64::INFINITY, seen: cap }).seen
                     } else {
                         f64::INFINITY
                     };
