@@ -13,6 +13,8 @@
 
 use std::collections::HashMap;
 
+use rayon::prelude::*;
+
 use crate::error::{Error, Result, Shortened};
 use crate::index::NodeIx;
 use crate::tree::{Edge, Node, Tree};
@@ -67,20 +69,25 @@ impl Applied<'_> {
 /// O(n) for n nodes in all.
 pub fn apply(spanning_tree: &Tree, candidates: &[Candidate]) -> Result<Tree> {
     let mut nodes: Vec<Node> = spanning_tree.nodes().to_vec();
-    let mut by_leader: Vec<Option<Applied<'_>>> = spanning_tree.node_ixs().map(|_| None).collect();
     let mut edges: Vec<Edge> = Vec::new();
-    for (order, candidate) in candidates.iter().enumerate() {
-        let misfit = |problem: &str| Error::tree(format!("the candidate of {:?} {problem}", Shortened(&candidate.leader)));
-        let leader = spanning_tree.find(&candidate.leader).ok_or_else(|| misfit("is for another spanning tree"))?;
-        if by_leader[leader.get()].is_some() {
-            return Err(misfit("stands twice"));
-        }
-        let applied = check(spanning_tree, leader, candidate, order, nodes.len()).map_err(misfit)?;
-        nodes.extend(candidate.subtree.nodes()[1 + applied.n_neighbours..].iter().cloned());
+    let mut by_leader: Vec<Option<Applied<'_>>> = spanning_tree.node_ixs().map(|_| None).collect();
+    let checked: Vec<Result<(NodeIx, Applied<'_>)>> = candidates
+        .par_iter()
+        .enumerate()
+        .with_min_len(64)
+        .map(|(order, candidate)| check(spanning_tree, candidate, order))
+        .collect();
+    for checked in checked {
+        let (leader, mut applied) = checked?;
+        applied.first_hidden = nodes.len();
+        let subtree = &applied.candidate.subtree;
+        nodes.extend(subtree.nodes()[1 + applied.n_neighbours..].iter().cloned());
         let is_neighbour = |node: NodeIx| (1..=applied.n_neighbours).contains(&node.get());
-        let inner = candidate.subtree.edges().filter(|edge| !is_neighbour(edge.a) && !is_neighbour(edge.b));
+        let inner = subtree.edges().filter(|edge| !is_neighbour(edge.a) && !is_neighbour(edge.b));
         edges.extend(inner.map(|edge| Edge { a: applied.place(leader, edge.a), b: applied.place(leader, edge.b), ..edge }));
-        by_leader[leader.get()] = Some(applied);
+        if let Some(twice) = by_leader[leader.get()].replace(applied) {
+            return Err(misfit(twice.candidate, "stands twice"));
+        }
     }
     for edge in spanning_tree.edges() {
         let (mut joined, of_a, of_b) = (edge, &by_leader[edge.a.get()], &by_leader[edge.b.get()]);
@@ -103,36 +110,36 @@ pub fn apply(spanning_tree: &Tree, candidates: &[Candidate]) -> Result<Tree> {
     Tree::from_parts(nodes, &edges)
 }
 
+fn misfit(candidate: &Candidate, problem: &str) -> Error {
+    Error::tree(format!("the candidate of {:?} {problem}", Shortened(&candidate.leader)))
+}
+
 /// Checks that a candidate fits the spanning tree, and looks up what is needed to apply it.
-fn check<'a>(
-    spanning_tree: &Tree,
-    leader: NodeIx,
-    candidate: &'a Candidate,
-    order: usize,
-    first_hidden: usize,
-) -> std::result::Result<Applied<'a>, &'static str> {
+fn check<'a>(spanning_tree: &Tree, candidate: &'a Candidate, order: usize) -> Result<(NodeIx, Applied<'a>)> {
+    let misfit = |problem: &str| misfit(candidate, problem);
+    let leader = spanning_tree.find(&candidate.leader).ok_or_else(|| misfit("is for another spanning tree"))?;
     let subtree = &candidate.subtree;
     let n_neighbours = spanning_tree.degree(leader);
     if subtree.n_nodes() <= n_neighbours || subtree.name(NodeIx::new(0)) != candidate.leader {
-        return Err("has too few nodes, or not the leader first");
+        return Err(misfit("has too few nodes, or not the leader first"));
     }
     if !subtree.is_connected() || subtree.node_ixs().any(|node| subtree.is_observed(node) != (node.get() <= n_neighbours)) {
-        return Err("is not one tree of the leader, its neighbours and then hidden nodes");
+        return Err(misfit("is not one tree of the leader, its neighbours and then hidden nodes"));
     }
     let neighbours: Vec<NodeIx> = spanning_tree.links(leader).iter().map(|link| link.to).collect();
     let mut position = HashMap::with_capacity(n_neighbours);
     for at in (1..=n_neighbours).map(NodeIx::new) {
         let found = spanning_tree.find(subtree.name(at)).filter(|node| *node != leader);
-        let neighbour = found.ok_or("has a neighbour that is not in the spanning tree")?;
+        let neighbour = found.ok_or_else(|| misfit("has a neighbour that is not in the spanning tree"))?;
         let link =
             subtree.links(at).first().filter(|link| subtree.degree(at) == 1 && !(1..=n_neighbours).contains(&link.to.get()));
         if link.is_none() {
-            return Err("has a neighbour that is no leaf");
+            return Err(misfit("has a neighbour that is no leaf"));
         }
         position.insert(neighbour, at);
     }
     if neighbours.iter().any(|neighbour| !position.contains_key(neighbour)) {
-        return Err("lacks a neighbour that its leader has in the spanning tree");
+        return Err(misfit("lacks a neighbour that its leader has in the spanning tree"));
     }
     let mut depth = vec![0.0; subtree.n_nodes()];
     let mut stack = vec![(NodeIx::new(0), NodeIx::new(0))];
@@ -142,5 +149,5 @@ fn check<'a>(
             stack.push((link.to, node));
         }
     }
-    Ok(Applied { candidate, order, first_hidden, n_neighbours, position, depth })
+    Ok((leader, Applied { candidate, order, first_hidden: 0, n_neighbours, position, depth }))
 }

@@ -56,7 +56,7 @@ pub fn candidates(
         let tree = local.learn_component(&neighbourhood, &Quiet(observer))?;
         let subtree = LocalSubtree::new(&tree, neighbourhood.len() - 1);
         let beyond: Vec<f64> = growing.links[leader.get()].iter().map(|link| link.beyond).collect();
-        candidates.push(candidate(spanning_tree, leader, &subtree, &beyond, &mut names)?);
+        candidates.push(candidate(spanning_tree, leader, &subtree, &beyond, names.take(subtree.n_hidden()))?);
         growing.replace(leader.get(), &subtree);
         observer.progress(done as u64 + 1);
     }
@@ -83,17 +83,18 @@ pub(super) fn leaders(spanning_tree: &Tree) -> Vec<NodeIx> {
     leaders
 }
 
-/// A candidate from a leader's subtree; `beyond` is how much farther each neighbour itself is than the node that stood for it.
+/// A candidate from a leader's subtree; `beyond` is how much farther each neighbour itself is than the node that stood
+/// for it, `hidden` the names of the hidden nodes.
 pub(super) fn candidate(
     spanning_tree: &Tree,
     leader: NodeIx,
     subtree: &LocalSubtree,
     beyond: &[f64],
-    names: &mut HiddenNames,
+    hidden: Vec<String>,
 ) -> Result<Candidate> {
     let neighbours = spanning_tree.links(leader).iter().map(|link| link.to);
     let mut nodes: Vec<Node> = std::iter::once(leader).chain(neighbours).map(|node| spanning_tree.node(node).clone()).collect();
-    nodes.extend((0..subtree.n_hidden()).map(|_| Node { name: names.next(), observed: false }));
+    nodes.extend(hidden.into_iter().map(|name| Node { name, observed: false }));
     let edges: Vec<Edge> = (subtree.edges.iter())
         .map(|&(a, b, length)| {
             let more = [a, b].into_iter().filter(|node| (1..=subtree.n_neighbours).contains(node)).map(|node| beyond[node - 1]);
@@ -114,14 +115,17 @@ impl HiddenNames {
         Self { taken: observed.iter().cloned().collect(), next: 1 }
     }
 
-    fn next(&mut self) -> String {
-        loop {
+    /// The next names.
+    pub(super) fn take(&mut self, n_names: usize) -> Vec<String> {
+        let mut names = Vec::with_capacity(n_names);
+        while names.len() < n_names {
             let name = format!("h{}", self.next);
             self.next += 1;
             if !self.taken.contains(&name) {
-                return name;
+                names.push(name);
             }
         }
+        names
     }
 }
 

@@ -66,11 +66,13 @@ impl StructureLearner for ParallelLocalGrouping {
             })
             .collect::<Result<_>>()?;
         let mut names = HiddenNames::new(distances.names());
-        let candidates = leaders.iter().zip(&subtrees).map(|(&leader, subtree)| {
-            let beyond = vec![0.0; subtree.n_neighbours];
-            candidate(&spanning_tree, leader, subtree, &beyond, &mut names)
-        });
-        let tree = apply(&spanning_tree, &candidates.collect::<Result<Vec<_>>>()?)?;
+        let hidden: Vec<Vec<String>> = subtrees.iter().map(|subtree| names.take(subtree.n_hidden())).collect();
+        let candidates = (leaders.par_iter().zip(&subtrees).zip(hidden))
+            .map(|((&leader, subtree), hidden)| {
+                candidate(&spanning_tree, leader, subtree, &vec![0.0; subtree.n_neighbours], hidden)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let tree = apply(&spanning_tree, &candidates)?;
         Ok(contract_short(&tree, contraction_threshold(self.contraction, distances)))
     }
 }
