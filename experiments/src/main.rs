@@ -4,6 +4,7 @@
 //! `experiments/RESULTS.md` with the machine and the date.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an experiment prints its table")]
 
+mod choi_structure;
 mod chow_liu;
 mod record;
 
@@ -26,10 +27,12 @@ struct Cli {
     experiment: Experiment,
 }
 
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 enum Experiment {
     /// Choi et al. 2011, Tables 4 and 5: the Chow–Liu tree of 20 newsgroups
     ChowLiu,
+    /// Choi et al. 2011, §7.1: structure recovery on Gaussian double stars, HMMs and 5-complete trees
+    ChoiStructure(choi_structure::ChoiArgs),
 }
 
 fn main() -> ExitCode {
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
     let data = data.unwrap_or_else(|| root.join("../../shared/data"));
     let outcome = match cli.experiment {
         Experiment::ChowLiu => chow_liu::run(&data),
+        Experiment::ChoiStructure(args) => choi_structure::run(&args),
     };
     let table = match outcome {
         Ok(table) => table,
