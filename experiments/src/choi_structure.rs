@@ -9,8 +9,8 @@ use latentree::model::LatentTree;
 use latentree::moments::{PairMoments, fold};
 use latentree::simulate::{Shape, Simulation};
 use latentree::structure::{
-    ChowLiuNeighborJoining, ChowLiuRecursiveGrouping, CorrelationSample, NeighborJoining, RecursiveGrouping, SpectralNeighborJoining,
-    StructureLearner, by_likelihood, maximum_likelihood,
+    ChowLiuNeighborJoining, ChowLiuRecursiveGrouping, CorrelationSample, NeighborJoining, RecursiveGrouping,
+    SpectralNeighborJoining, StructureLearner, by_likelihood, maximum_likelihood,
 };
 use latentree::tree::{Tree, robinson_foulds, same_structure};
 use latentree::{Result, Silent};
@@ -73,8 +73,10 @@ fn learn(name: &str, distances: &DistanceMatrix, samples: &[CorrelationSample; 3
         "clnj" => plain(ChowLiuNeighborJoining::default().learn(distances, &Silent)?),
         "snj" => plain(SpectralNeighborJoining::new().learn(distances, &Silent)?),
         _ => {
-            let starts =
-                [SpectralNeighborJoining::new().learn(distances, &Silent)?, ChowLiuNeighborJoining::default().learn(distances, &Silent)?];
+            let starts = [
+                SpectralNeighborJoining::new().learn(distances, &Silent)?,
+                ChowLiuNeighborJoining::default().learn(distances, &Silent)?,
+            ];
             let [whole, first, second] = samples;
             let found = by_likelihood(&starts, whole, &[first.clone(), second.clone()], &Silent)?;
             (found.tree, Some(found.implied), found.penalty.to_owned())
@@ -91,8 +93,7 @@ fn one(shape: Shape, p: usize, rows: u64, seed: u64, learners: &[String]) -> Res
     // Every pair keeps a distance: the learners of the paper do not know "no distance".
     let distances = estimate(&moments[0], &DistanceOptions::new().significance(None), &Silent)?;
     let lengths = model.tree().path_lengths()?;
-    let truth: Vec<f64> =
-        (0..p * p).map(|at| (-lengths.get(at / p, at % p).unwrap_or(f64::INFINITY)).exp()).collect();
+    let truth: Vec<f64> = (0..p * p).map(|at| (-lengths.get(at / p, at % p).unwrap_or(f64::INFINITY)).exp()).collect();
     let best_kl = divergence(&truth, &maximum_likelihood(model.tree(), &samples[0]).1, p);
     learners
         .iter()
@@ -114,8 +115,21 @@ fn one(shape: Shape, p: usize, rows: u64, seed: u64, learners: &[String]) -> Res
 }
 
 pub(crate) fn run(args: &ChoiArgs) -> Result<Results> {
-    let header = ["tree", "rows", "learner", "wrong trees", "Robinson–Foulds", "hidden-count error", "KL / KL of ML on the true tree", "seconds", "penalties"];
-    let title = format!("Choi 2011, §7.1: Gaussian trees, edge correlations in [0.2, 0.8], {} seeds from {}", args.seeds, args.first_seed);
+    let header = [
+        "tree",
+        "rows",
+        "learner",
+        "wrong trees",
+        "Robinson–Foulds",
+        "hidden-count error",
+        "KL / KL of ML on the true tree",
+        "seconds",
+        "penalties",
+    ];
+    let title = format!(
+        "Choi 2011, §7.1: Gaussian trees, edge correlations in [0.2, 0.8], {} seeds from {}",
+        args.seeds, args.first_seed
+    );
     let mut results = Results::new(title, &header);
     for name in &args.shapes {
         let (shape, p) = match name.as_str() {
@@ -129,10 +143,14 @@ pub(crate) fn run(args: &ChoiArgs) -> Result<Results> {
             let outcomes: Vec<Vec<Outcome>> =
                 seeds.par_iter().map(|&seed| one(shape, p, rows, seed, &args.learners)).collect::<Result<_>>()?;
             for (ix, learner) in args.learners.iter().enumerate() {
-                let mean = |value: &dyn Fn(&Outcome) -> f64| outcomes.iter().map(|it| value(&it[ix])).sum::<f64>() / outcomes.len() as f64;
-                let mut notes: Vec<&str> = outcomes.iter().map(|it| it[ix].note.as_str()).filter(|note| !note.is_empty()).collect();
+                let mean = |value: &dyn Fn(&Outcome) -> f64| {
+                    outcomes.iter().map(|it| value(&it[ix])).sum::<f64>() / outcomes.len() as f64
+                };
+                let mut notes: Vec<&str> =
+                    outcomes.iter().map(|it| it[ix].note.as_str()).filter(|note| !note.is_empty()).collect();
                 notes.sort_unstable();
-                let notes: Vec<String> = notes.chunk_by(|a, b| a == b).map(|same| format!("{} {}", same.len(), same[0])).collect();
+                let notes: Vec<String> =
+                    notes.chunk_by(|a, b| a == b).map(|same| format!("{} {}", same.len(), same[0])).collect();
                 results.row([
                     name.clone(),
                     rows.to_string(),

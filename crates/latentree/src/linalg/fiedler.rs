@@ -68,10 +68,10 @@ pub fn fiedler_vector(affinity: &[f64], n: usize, tree: &[(usize, usize)]) -> Fi
         let step_image = laplacian(&step);
         iterations += 1;
         let mut basis = vec![(std::mem::take(&mut x), std::mem::take(&mut image)), (step, step_image)];
-        if let Some((mut old, mut old_image)) = direction.take() {
-            if space.orthogonalize(&mut old, &mut old_image, &basis) {
-                basis.push((old, old_image));
-            }
+        if let Some((mut old, mut old_image)) = direction.take()
+            && space.orthogonalize(&mut old, &mut old_image, &basis)
+        {
+            basis.push((old, old_image));
         }
         let small = DMatrix::from_fn(basis.len(), basis.len(), |a, b| {
             (dot(&basis[a].0, &basis[b].1) + dot(&basis[b].0, &basis[a].1)) / 2.0
@@ -79,7 +79,7 @@ pub fn fiedler_vector(affinity: &[f64], n: usize, tree: &[(usize, usize)]) -> Fi
         let eigen = small.symmetric_eigen();
         let least = eigen.eigenvalues.imin();
         let weights = eigen.eigenvectors.column(least);
-        let combine = |from: usize, which: fn(&(Vec<f64>, Vec<f64>)) -> &Vec<f64>| -> Vec<f64> {
+        let combine = |from: usize, which: fn(&Pair) -> &Vec<f64>| -> Vec<f64> {
             let mut sum = vec![0.0; n];
             for (pair, weight) in basis.iter().zip(weights.iter()).skip(from) {
                 sum.iter_mut().zip(which(pair)).for_each(|(sum, value)| *sum += weight * value);
@@ -93,6 +93,9 @@ pub fn fiedler_vector(affinity: &[f64], n: usize, tree: &[(usize, usize)]) -> Fi
     }
     Fiedler { vector: x, value, iterations }
 }
+
+/// A vector and its image under the Laplacian.
+type Pair = (Vec<f64>, Vec<f64>);
 
 /// A sum of products in lanes of their own, which lets the compiler use vector registers.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -135,7 +138,7 @@ impl Space<'_> {
             }
         }
         let length = self.square(x).sqrt();
-        if !(length > 1e-12 * before) {
+        if length.is_nan() || length <= 1e-12 * before {
             return false;
         }
         x.iter_mut().for_each(|x| *x /= length);
@@ -151,7 +154,7 @@ impl Space<'_> {
             image.iter_mut().zip(other_image).for_each(|(x, other)| *x -= share * other);
         }
         let length = self.square(x).sqrt();
-        if !(length > 1e-8 * before) {
+        if length.is_nan() || length <= 1e-8 * before {
             return false;
         }
         x.iter_mut().chain(image).for_each(|x| *x /= length);

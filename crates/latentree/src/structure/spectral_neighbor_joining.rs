@@ -83,7 +83,7 @@ impl SpectralNeighborJoining {
     /// [`Error::Data`] if names are empty or stand twice, there are more or fewer affinities than pairs, or one is not
     /// within −1 and 1; and those of [`learn`](StructureLearner::learn).
     pub fn from_affinity(&self, names: Vec<String>, affinity: &[f64], observer: &dyn Observer) -> Result<Tree> {
-        if let Some(bad) = affinity.iter().find(|value| !(value.abs() <= 1.0)) {
+        if let Some(bad) = affinity.iter().find(|value| value.is_nan() || value.abs() > 1.0) {
             return Err(Error::data(Place::default(), format!("an affinity is {bad}; affinities are within -1 and 1")));
         }
         let lower = affinity.iter().map(|value| if *value == 0.0 { f64::NAN } else { -value.abs().ln() + 0.0 }).collect();

@@ -16,6 +16,8 @@
 //! eigenvector extends to the hidden nodes as a harmonic function, and by Fiedler's theorem (1975), which holds for any
 //! positive masses on the variables, its nodes ≥ 0 and its nodes ≤ 0 each hang together: the signs change across one edge. We take the degrees for masses, as in
 //! the normalised cut, which makes parts more even than the paper's equal ones. Where the value 0 falls on a node the parts are branches of this node, which is as good.
+//! Edges of length 100 (correlations of 10⁻⁴⁴) are beyond what affinities in doubles can place: two variables that far from all others may be joined to a
+//! neighbouring node instead of their own.
 //! Only eigenvectors that are not unique (trees with symmetries, such as stars of equal lengths) or entries below rounding errors can break this.
 
 mod pieces;
