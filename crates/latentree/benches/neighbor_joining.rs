@@ -1,6 +1,7 @@
-//! Times of neighbour joining on noisy distances of random trees, beside scikit-bio where it is installed.
+//! Times of neighbour joining on noisy distances of random trees, beside scikit-bio where it is installed; then of its
+//! spectral kin.
 //!
-//! `cargo bench --bench neighbor_joining [-- SHAPE]`; `LATENTREE_PYTHON` names the Python to ask for scikit-bio (default `python3`), and
+//! `cargo bench --bench neighbor_joining [-- random|hmm|star|noise|snj|top-down]`; `LATENTREE_PYTHON` names the Python to ask for scikit-bio (default `python3`), and
 //! `LATENTREE_BENCH_SCALE` divides the numbers of variables (CI uses 20).
 #![allow(missing_docs, clippy::print_stdout)]
 
@@ -11,7 +12,7 @@ use std::time::Instant;
 use latentree::Silent;
 use latentree::distance::DistanceMatrix;
 use latentree::simulate::Shape;
-use latentree::structure::{NeighborJoining, StructureLearner};
+use latentree::structure::{NeighborJoining, SpectralNeighborJoining, StructureLearner, TopDown};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -33,9 +34,12 @@ fn noise(n: usize) -> DistanceMatrix {
     DistanceMatrix::from_fn(names, |_, _| Some(rng.random_range(0.0..1.0))).expect("distances are valid")
 }
 
-/// Seconds of the best of several runs.
 fn time(distances: &DistanceMatrix) -> f64 {
-    let learner = NeighborJoining::new().contract(None);
+    time_of(&NeighborJoining::new().contract(None), distances)
+}
+
+/// Seconds of the best of several runs.
+fn time_of(learner: &dyn StructureLearner, distances: &DistanceMatrix) -> f64 {
     let run = || {
         let begin = Instant::now();
         let tree = learner.learn(distances, &Silent).expect("distances are valid");
@@ -88,6 +92,22 @@ fn main() {
         }
         if is_wanted("noise") {
             println!("noise, n = {n}: {:.3} s", time(&noise(n)));
+        }
+    }
+    let random = Shape::Random { max_degree: Some(3) };
+    if is_wanted("snj") {
+        for n in [80, 500, 1000].map(|n| (n / scale).max(10)) {
+            let seconds = time_of(&SpectralNeighborJoining::new().contract(None), &noisy_tree(random, n));
+            println!("spectral, random tree, n = {n}: {seconds:.3} s, {} threads", rayon::current_num_threads());
+        }
+    }
+    if is_wanted("top-down") {
+        for n in [1000, 5000].map(|n| (n / scale).max(10)) {
+            let distances = noisy_tree(random, n);
+            let joining = TopDown::new(NeighborJoining::new().contract(None)).contract(None);
+            let spectral = TopDown::new(SpectralNeighborJoining::new().contract(None)).contract(None);
+            let (joining, spectral) = (time_of(&joining, &distances), time_of(&spectral, &distances));
+            println!("top down, random tree, n = {n}: {joining:.3} s with nj, {spectral:.3} s with snj");
         }
     }
 }

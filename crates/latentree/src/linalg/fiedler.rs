@@ -21,15 +21,19 @@ pub struct Fiedler {
 /// time, preconditions the locally optimal conjugate gradient method (Knyazev 2001): the number of products with `A`
 /// then hardly depends on how long and thin the graph is.
 ///
+/// It ends when the residual is below 1e-8 of the eigenvalue; or below `settled` of it, when no sign of the vector has changed in the
+/// last ten iterations (0 asks for the vector, not just its signs); or after 150 iterations.
+///
 /// # Panics
 /// If the matrix is not square, or the tree does not span it.
 ///
 /// # Complexity
 /// O(n²) for each of some tens of iterations, in parallel; the result does not depend on the number of threads.
 #[must_use]
-pub fn fiedler_vector(affinity: &[f64], n: usize, tree: &[(usize, usize)]) -> Fiedler {
+pub fn fiedler_vector(affinity: &[f64], n: usize, tree: &[(usize, usize)], settled: f64) -> Fiedler {
     const LARGEST_COUNT: usize = 150;
     const TOLERANCE: f64 = 1e-8;
+    const UNCHANGED: usize = 10;
     assert_eq!(affinity.len(), n * n, "the matrix is square");
     let tree = TreeSolver::new(affinity, n, tree);
     let degree: Vec<f64> = affinity.par_chunks(n.max(1)).map(|row| row.iter().sum()).collect();
@@ -55,10 +59,17 @@ pub fn fiedler_vector(affinity: &[f64], n: usize, tree: &[(usize, usize)]) -> Fi
     let mut image = laplacian(&x);
     let mut direction: Option<(Vec<f64>, Vec<f64>)> = None;
     let (mut value, mut iterations) = (dot(&x, &image), 1);
+    let mut signs: Vec<bool> = Vec::new();
+    let mut n_unchanged = 0;
     while iterations < LARGEST_COUNT {
         let residual: Vec<f64> = (0..n).map(|i| image[i] - value * degree[i] * x[i]).collect();
         let error = residual.iter().zip(&degree).map(|(r, d)| r * r / d).sum::<f64>().sqrt();
-        if error <= TOLERANCE * value {
+        let new_signs: Vec<bool> = x.iter().map(|value| *value >= 0.0).collect();
+        // The sign of the whole vector is arbitrary.
+        let n_changed = signs.iter().zip(&new_signs).filter(|(old, new)| old != new).count();
+        n_unchanged = if signs.len() == n && (n_changed == 0 || n_changed == n) { n_unchanged + 1 } else { 0 };
+        signs = new_signs;
+        if error <= TOLERANCE * value || (error <= settled * value && n_unchanged >= UNCHANGED) {
             break;
         }
         let mut step = tree.solve(&residual);
@@ -224,7 +235,7 @@ mod tests {
             let mut order: Vec<usize> = (0..n).collect();
             order.sort_by(|&a, &b| places[a].total_cmp(&places[b]));
             let tree: Vec<(usize, usize)> = order.windows(2).map(|pair| (pair[0], pair[1])).collect();
-            let found = fiedler_vector(&affinity, n, &tree);
+            let found = fiedler_vector(&affinity, n, &tree, 0.0);
             let degree: Vec<f64> = affinity.chunks(n).map(|row| row.iter().sum()).collect();
             let normalized =
                 DMatrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)) - affinity[i * n + j] / (degree[i] * degree[j]).sqrt());

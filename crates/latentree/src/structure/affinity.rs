@@ -3,7 +3,7 @@
 use crate::distance::DistanceMatrix;
 
 /// Variables farther than this from all others would have no affinity to speak of.
-pub(super) const FAR: f64 = 30.0;
+const FAR: f64 = 30.0;
 
 /// What distances are multiplied by so that every variable has some affinity to another: 1 unless one is farther than
 /// [`FAR`] from all others. Affinities multiply along the tree for any factor.

@@ -10,7 +10,8 @@
 //! `i` keeps a lower bound of `min_{j<i} d_ij − s_j`. In a step every `s_j` grows by at most `δ = max_j Δs_j`, so the bound falls
 //! by `δ`, which is one number for all rows; new entries (those of `u`) are folded into the bounds. Only rows whose bound is not above the best pair
 //! found so far are scanned again. It is the idea of RapidNJ (Simonsen, Mailund and Pedersen 2008) and of
-//! DynamicNJ (Clausen 2023) without sorted rows: the search loses no pair, so the tree is that of the plain scan, and ties go to the lowest indices.
+//! DynamicNJ (Clausen 2023) without sorted rows: the search loses no pair, so
+//! the tree is that of the plain scan. Ties go to the lowest indices, except that pairs which tie up to rounding errors in more than 256 rows are not all looked at.
 
 use super::joined_tree::JoinedTree;
 use super::{DEFAULT_CONTRACTION, StructureLearner};
@@ -93,6 +94,9 @@ impl StructureLearner for NeighborJoining {
         tree.finish(self.contract)
     }
 }
+
+/// Rows that may hold a pair as near as the best are scanned up to this number in a step.
+const LARGEST_TIE: usize = 256;
 
 /// The clades that are left, in places `0..n`. A joined pair takes the lower of its places, the last clade the higher one.
 struct Clades {
@@ -197,18 +201,40 @@ impl Clades {
         }
         let mut best = self.scan(start);
         let mut rows = vec![(best, start)];
+        let mut ties = Vec::new();
         for j in (1..self.n).filter(|&j| j != start) {
-            if bound(self, j) - slack <= best {
+            if bound(self, j) < best - slack {
                 let value = self.scan(j);
                 best = best.min(value);
                 rows.push((value, j));
+            } else if bound(self, j) - slack <= best {
+                ties.push(j);
             }
         }
-        let pairs = rows.into_iter().filter(|row| row.0 <= best).map(|(_, j)| {
-            let is_best = |(distance, share): (&f64, &f64)| distance - share - self.shares[j] <= best;
-            (self.distances[row(j)].iter().zip(&self.shares).position(is_best).unwrap_or(0), j)
-        });
-        pairs.min().unwrap_or((0, 1))
+        rows.retain(|row| row.0 <= best);
+        let mut nearest = rows.into_iter().map(|(_, j)| (self.first_at_most(j, best), j)).min().unwrap_or((0, 1));
+        // What is left can only be as near, but for rounding errors. Were all distances those of a star, it would be all rows in
+        // every step: so no further than needed for the first pair, and no further than is worth it.
+        ties.retain(|&j| bound(self, j) - slack <= best);
+        for j in ties.into_iter().take(LARGEST_TIE) {
+            if nearest.0 == 0 && j > nearest.1 {
+                break;
+            }
+            let value = self.scan(j);
+            if value < best {
+                best = value;
+                nearest = (self.first_at_most(j, best), j);
+            } else if value == best {
+                nearest = nearest.min((self.first_at_most(j, best), j));
+            }
+        }
+        nearest
+    }
+
+    /// The first place of row `j` with a value of at most this.
+    fn first_at_most(&self, j: usize, value: f64) -> usize {
+        let is_first = |(distance, share): (&f64, &f64)| distance - share - self.shares[j] <= value;
+        self.distances[row(j)].iter().zip(&self.shares).position(is_first).unwrap_or(0)
     }
 
     /// The least value of row `j`, whose bound it renews.

@@ -3,7 +3,7 @@
 //! Spectral top-down recovery (Aizenbud, Jaffe, Wang, Hu, Amsel, Nadler, Chang and Kluger 2021, *Spectral top-down recovery of latent tree
 //! models*), for more variables than a learner can take at once:
 //!
-//! 1. **Split** the variables by the signs of the Fiedler vector of the graph of affinities `exp(−d)`, again and again until a part has
+//! 1. **Cut** the edges of the minimum spanning tree that are too long for any affinity, as the signs of an eigenvector would be those of rounding errors. **Split** the variables by the signs of the Fiedler vector of the graph of affinities `exp(−d)`, again and again until a part has
 //!    at most [`threshold`](TopDown::threshold) variables.
 //! 2. **Learn** every part by itself, in parallel.
 //! 3. **Join** the trees of two parts by an edge, in the reverse order of splitting. The affinities between the parts have rank one, `σ u vᵀ`; the joint in
@@ -25,7 +25,7 @@ mod pieces;
 use rayon::prelude::*;
 
 use self::pieces::Pieces;
-use super::affinity::{FAR, affinity, affinity_scale};
+use super::affinity::affinity;
 use super::{DEFAULT_CONTRACTION, StructureLearner, minimum_spanning_forest};
 use crate::distance::DistanceMatrix;
 use crate::error::{Error, Result};
@@ -85,9 +85,10 @@ impl<L: StructureLearner + Sync> StructureLearner for TopDown<L> {
 
     fn learn_component(&self, distances: &DistanceMatrix, observer: &dyn Observer) -> Result<Tree> {
         let n = distances.len();
-        let scale = affinity_scale(distances);
         observer.stage("splitting top down", Some(n as u64));
-        let parts = Parts::split(distances, scale, self.threshold, observer)?;
+        let spanning = minimum_spanning_forest(n, |i, out| (0..n).for_each(|j| out[j] = distances.raw(i, j)));
+        let scale = affinity_scale(&spanning, distances);
+        let parts = Parts::split(&spanning, distances, scale, self.threshold, observer)?;
         observer.stage("learning the parts", Some(n as u64));
         let quiet = Quiet(observer);
         let learn = |members: &Vec<usize>| match members[..] {
@@ -137,13 +138,32 @@ struct Parts {
     splits: Vec<(Vec<usize>, Vec<usize>)>,
 }
 
+/// Variables that only edges of the spanning tree longer than this hold together have affinities that nothing can be seen
+/// from: below 0.001, the noise of a million rows.
+const FAR: f64 = 7.0;
+
+/// What distances are multiplied by: 1 unless they are in units so small that most variables would be far from all others.
+fn affinity_scale(spanning: &[(usize, usize)], distances: &DistanceMatrix) -> f64 {
+    const USUAL: f64 = 3.0;
+    let mut lengths: Vec<f64> = spanning.iter().map(|&(a, b)| distances.raw(a, b)).collect();
+    lengths.sort_unstable_by(f64::total_cmp);
+    let median = lengths.get(lengths.len() / 2).copied().unwrap_or(0.0);
+    if median > USUAL { USUAL / median } else { 1.0 }
+}
+
 impl Parts {
-    fn split(distances: &DistanceMatrix, scale: f64, threshold: usize, observer: &dyn Observer) -> Result<Self> {
+    fn split(
+        spanning: &[(usize, usize)],
+        distances: &DistanceMatrix,
+        scale: f64,
+        threshold: usize,
+        observer: &dyn Observer,
+    ) -> Result<Self> {
         /// Passes over all affinities after which parts are left as they are.
         const LARGEST_WORK: f64 = 300.0;
         let n = distances.len() as f64;
         let mut parts = Self { leaves: Vec::new(), splits: Vec::new() };
-        let mut open = vec![(0..distances.len()).collect::<Vec<usize>>()];
+        let mut open = parts.cut_far(spanning, distances, scale, threshold);
         let (mut work, mut done) = (0.0, 0);
         while let Some(members) = open.pop() {
             if observer.cancelled() {
@@ -166,7 +186,59 @@ impl Parts {
         }
         Ok(parts)
     }
+
+    /// Cuts the edges of the spanning tree that are too long for affinities, the longest first, and gives the parts. With exact distances these splits are the
+    /// tree's: the spanning tree is the tree with every hidden node contracted into an observed one (Choi et al. 2011, Lemma 8).
+    fn cut_far(
+        &mut self,
+        spanning: &[(usize, usize)],
+        distances: &DistanceMatrix,
+        scale: f64,
+        threshold: usize,
+    ) -> Vec<Vec<usize>> {
+        let n = distances.len();
+        let mut neighbours = vec![Vec::new(); n];
+        for &(a, b) in spanning {
+            neighbours[a].push(b);
+            neighbours[b].push(a);
+        }
+        let length = |&(a, b): &(usize, usize)| distances.raw(a, b) * scale;
+        let mut far: Vec<(usize, usize)> = spanning.iter().copied().filter(|edge| length(edge) > FAR).collect();
+        far.sort_by(|a, b| length(b).total_cmp(&length(a)));
+        let mut part_of = vec![0; n];
+        let mut parts = vec![(0..n).collect::<Vec<usize>>()];
+        for (a, b) in far {
+            let part = part_of[a];
+            if parts[part].len() <= threshold {
+                continue;
+            }
+            neighbours[a].retain(|&other| other != b);
+            neighbours[b].retain(|&other| other != a);
+            let new = parts.len();
+            let mut right = vec![b];
+            part_of[b] = new;
+            let mut next = 0;
+            while next < right.len() {
+                for &other in &neighbours[right[next]] {
+                    if std::mem::replace(&mut part_of[other], new) != new {
+                        right.push(other);
+                    }
+                }
+                next += 1;
+            }
+            right.sort_unstable();
+            let left: Vec<usize> = parts[part].iter().copied().filter(|&member| part_of[member] == part).collect();
+            self.splits.push((left.clone(), right.clone()));
+            parts[part] = left;
+            parts.push(right);
+        }
+        parts
+    }
 }
+
+/// Signs that stay the same while the residual falls below this share of the eigenvalue are final: they are what is asked for,
+/// and right long before the vector is exact.
+const SETTLED: f64 = 1e-3;
 
 /// Which of the variables are on the one side of the best split, and how many passes over their affinities it took.
 fn halves(members: &[usize], distances: &DistanceMatrix, scale: f64) -> (Vec<bool>, usize) {
@@ -182,9 +254,9 @@ fn halves(members: &[usize], distances: &DistanceMatrix, scale: f64) -> (Vec<boo
         let joined = |value: f64| if value > 0.0 { -value } else { f64::INFINITY };
         out.iter_mut().zip(&affinities[i * n..(i + 1) * n]).for_each(|(out, &value)| *out = joined(value));
     });
-    let is_connected = tree.len() + 1 == n && tree.iter().all(|&(a, b)| affinities[a * n + b] > affinity(FAR));
+    let is_connected = tree.len() + 1 == n && tree.iter().all(|&(a, b)| affinities[a * n + b] > affinity(2.0 * FAR));
     if is_connected {
-        let fiedler = fiedler_vector(&affinities, n, &tree);
+        let fiedler = fiedler_vector(&affinities, n, &tree, SETTLED);
         let is_left: Vec<bool> = fiedler.vector.iter().map(|value| *value >= 0.0).collect();
         if is_left.contains(&true) && is_left.contains(&false) {
             return (is_left, fiedler.iterations + 4);
@@ -193,8 +265,7 @@ fn halves(members: &[usize], distances: &DistanceMatrix, scale: f64) -> (Vec<boo
     (longest_edge_split(members, distances), 4)
 }
 
-/// The split at the longest edge of the minimum spanning tree, for variables too far apart for affinities to tell them apart. With
-/// exact distances it is one of the tree's: the spanning tree is the tree with hidden nodes contracted (Choi et al. 2011, Lemma 8).
+/// The split at the longest edge of the minimum spanning tree, for variables too far apart for affinities.
 fn longest_edge_split(members: &[usize], distances: &DistanceMatrix) -> Vec<bool> {
     let n = members.len();
     let length = |a: usize, b: usize| distances.raw(members[a], members[b]);
