@@ -1,8 +1,8 @@
 //! Times of neighbour joining on noisy distances of random trees, beside scikit-bio where it is installed; then of its
 //! spectral kin.
 //!
-//! `cargo bench --bench neighbor_joining [-- random|hmm|star|noise|snj|top-down]`; `LATENTREE_PYTHON` names the Python to ask for scikit-bio (default `python3`), and
-//! `LATENTREE_BENCH_SCALE` divides the numbers of variables (CI uses 20).
+//! `cargo bench --bench neighbor_joining [-- random|hmm|star|noise|snj|top-down]`; `LATENTREE_PYTHON` names the Python to ask for
+//! scikit-bio (default `python3`), and `LATENTREE_BENCH_SCALE` divides the numbers of variables (CI uses 20).
 #![allow(missing_docs, clippy::print_stdout)]
 
 use std::io::Write;

@@ -14,15 +14,15 @@ pub struct Fiedler {
     pub iterations: usize,
 }
 
-/// The eigenvector of the second smallest eigenvalue of `(D − A) x = λ D x`, where `A` is a symmetric matrix of weights ≥ 0 with 0 on its
-/// diagonal, row by row, and `D` the diagonal matrix of its row sums: the relaxed normalised cut (Shi and Malik 2000).
+/// The eigenvector of the second smallest eigenvalue of `(D − A) x = λ D x`, where `A` is a symmetric matrix of weights ≥ 0 with
+/// 0 on its diagonal, row by row, and `D` the diagonal matrix of its row sums: the relaxed normalised cut (Shi and Malik 2000).
 ///
 /// `tree` are the edges of a spanning tree of positive weights, best of the largest. Its Laplacian, which is solved in linear
 /// time, preconditions the locally optimal conjugate gradient method (Knyazev 2001): the number of products with `A`
 /// then hardly depends on how long and thin the graph is.
 ///
-/// It ends when the residual is below 1e-8 of the eigenvalue; or below `settled` of it, when no sign of the vector has changed in the
-/// last ten iterations (0 asks for the vector, not just its signs); or after 150 iterations.
+/// It ends when the residual is below 1e-8 of the eigenvalue; or below `settled` of it, when no sign of the vector has changed in
+/// the last ten iterations (0 asks for the vector, not just its signs); or after 150 iterations.
 ///
 /// # Panics
 /// If the matrix is not square, or the tree does not span it.

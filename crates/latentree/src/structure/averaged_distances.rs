@@ -1,9 +1,9 @@
 //! Edge lengths for a given order of joining, by weighted averages of all distances.
 //!
-//! When the clades `i` and `j` are joined at `u`, the difference of their edges is seen by every other clade `k` as `d_ik − d_jk`, with
-//! weight `w_ik w_jk / (w_ik + w_jk)`, where `w` is a precision (one over a variance, up to a factor); their sum is `d_ij`. Then
-//! `d_uk` is the average of `d_ik − l_i` and `d_jk − l_j` with weights `w_ik` and `w_jk`, and has the sum of the weights. With
-//! equal weights this is the least-squares fit to the tree (Gascuel 1997, unweighted neighbour joining); with exact
+//! When the clades `i` and `j` are joined at `u`, the difference of their edges is seen by every other clade `k` as `d_ik −
+//! d_jk`, with weight `w_ik w_jk / (w_ik + w_jk)`, where `w` is a precision (one over a variance, up to a factor); their sum is
+//! `d_ij`. Then `d_uk` is the average of `d_ik − l_i` and `d_jk − l_j` with weights `w_ik` and `w_jk`, and has the sum of the
+//! weights. With equal weights this is the least-squares fit to the tree (Gascuel 1997, unweighted neighbour joining); with exact
 //! distances it is exact for any weights.
 
 /// Distances between the clades that are left, in places `0..n`, as averages with their weights. A joined pair takes the

@@ -1,16 +1,16 @@
 //! Spectral neighbour joining.
 //!
-//! With distances that are minus logarithms of correlations, the affinities `R_ij = exp(−d_ij)` multiply along a tree. The
-//! block of `R` between the two sides of an edge has rank one, and the block between the union of two clades and the rest has
-//! rank one exactly if the two are neighbours. The pair whose block is nearest to rank one is joined, again and again (Jaffe,
-//! Amsel, Aizenbud, Nadler, Chang and Kluger 2021, *Spectral neighbor joining for reconstruction of latent tree models*). Nothing is said
-//! by a logarithm of a small number, so that long ways do not saturate.
+//! With distances that are minus logarithms of correlations, the affinities `R_ij = exp(−d_ij)` multiply along a tree. The block
+//! of `R` between the two sides of an edge has rank one, and the block between the union of two clades and the rest has rank one
+//! exactly if the two are neighbours. The pair whose block is nearest to rank one is joined, again and again (Jaffe, Amsel,
+//! Aizenbud, Nadler, Chang and Kluger 2021, *Spectral neighbor joining for reconstruction of latent tree models*). Nothing is
+//! said by a logarithm of a small number, so that long ways do not saturate.
 //!
 //! # The score
-//! The paper takes the second singular value of the block `M`. Here it is the squared-quartet score `E = ‖M‖⁴ − ‖MᵀM‖²` by `(s − 1)(r − 1)`
-//! for a block of `s` rows and `r` columns. With noise of variance v in every affinity, `E` of a block of rank one is about
-//! `2 v ‖M‖² (s − 1)(r − 1)`, so large blocks have to be excused for theirs. For a pair of variables `E = 2 σ₁² σ₂²`. Measured on
-//! samples from Gaussian trees, mean number of wrong splits:
+//! The paper takes the second singular value of the block `M`. Here it is the squared-quartet score `E = ‖M‖⁴ − ‖MᵀM‖²` by `(s −
+//! 1)(r − 1)` for a block of `s` rows and `r` columns. With noise of variance v in every affinity, `E` of a block of rank one is
+//! about `2 v ‖M‖² (s − 1)(r − 1)`, so large blocks have to be excused for theirs. For a pair of variables `E = 2 σ₁² σ₂²`.
+//! Measured on samples from Gaussian trees, mean number of wrong splits:
 //!
 //! | tree | this score | `E` alone | second singular value | neighbour joining |
 //! | --- | --- | --- | --- | --- |

@@ -1,24 +1,24 @@
 //! Top-down learning: split the variables, learn the parts, join their trees.
 //!
-//! Spectral top-down recovery (Aizenbud, Jaffe, Wang, Hu, Amsel, Nadler, Chang and Kluger 2021, *Spectral top-down recovery of latent tree
-//! models*), for more variables than a learner can take at once:
+//! Spectral top-down recovery (Aizenbud, Jaffe, Wang, Hu, Amsel, Nadler, Chang and Kluger 2021, *Spectral top-down recovery of
+//! latent tree models*), for more variables than a learner can take at once:
 //!
-//! 1. **Cut** the edges of the minimum spanning tree that are too long for any affinity, as the signs of an eigenvector would be those of rounding errors. **Split** the variables by the signs of the Fiedler vector of the graph of affinities `exp(−d)`, again and again until a part has
-//!    at most [`threshold`](TopDown::threshold) variables.
+//! 1. **Cut** the edges of the minimum spanning tree that are too long for any affinity, as the signs of an eigenvector would be
+//!    those of rounding errors. **Split** the variables by the signs of the Fiedler vector of the graph of affinities `exp(−d)`,
+//!    again and again until a part has at most [`threshold`](TopDown::threshold) variables.
 //! 2. **Learn** every part by itself, in parallel.
-//! 3. **Join** the trees of two parts by an edge, in the reverse order of splitting. The affinities between the parts have rank one, `σ u vᵀ`; the joint in
-//!    the tree of the one part is the place from which `exp(−distance)` is most like `u`. All edges are tried.
-//!    (The paper looks for the edge whose split has the least second singular value with the other part, which takes the block's decomposition for every edge; this
-//!    takes one, and the lengths that are known of the tree.)
+//! 3. **Join** the trees of two parts by an edge, in the reverse order of splitting. The affinities between the parts have rank
+//!    one, `σ u vᵀ`; the joint in the tree of the one part is the place from which `exp(−distance)` is most like `u`. All edges
+//!    are tried. (The paper looks for the edge whose split has the least second singular value with the other part, which takes
+//!    the block's decomposition for every edge; this takes one, and the lengths that are known of the tree.)
 //!
 //! # Why the split is one of the tree's
-//! Exact affinities are, up to their diagonal, the Laplacian of a network of conductances on the tree's edges with the hidden nodes eliminated. An
-//! eigenvector extends to the hidden nodes as a harmonic function, and by Fiedler's theorem (1975), which holds for any
-//! positive masses on the variables, its nodes ≥ 0 and its nodes ≤ 0 each hang together: the signs change across one edge. We take the degrees for masses, as in
-//! the normalised cut, which makes parts more even than the paper's equal ones. Where the value 0 falls on a node the parts are branches of this node, which is as good.
-//! Edges of length 100 (correlations of 10⁻⁴⁴) are beyond what affinities in doubles can place: two variables that far from all others may be joined to a
-//! neighbouring node instead of their own.
-//! Only eigenvectors that are not unique (trees with symmetries, such as stars of equal lengths) or entries below rounding errors can break this.
+//! Exact affinities are, up to their diagonal, the Laplacian of a network of conductances on the tree's edges with the hidden
+//! nodes eliminated. An eigenvector extends to the hidden nodes as a harmonic function, and by Fiedler's theorem (1975), which
+//! holds for any positive masses on the variables, its nodes ≥ 0 and its nodes ≤ 0 each hang together: the signs change across
+//! one edge. We take the degrees for masses, as in the normalised cut, which makes parts more even than the paper's equal ones.
+//! Where the value 0 falls on a node the parts are branches of this node, which is as good. Only eigenvectors that are not unique
+//! (trees with symmetries, such as stars of equal lengths) or entries below rounding errors can break this.
 
 mod pieces;
 
@@ -35,13 +35,13 @@ use crate::tree::Tree;
 
 /// A learner for many variables: splits them, lets another learner learn the parts, and joins their trees.
 ///
-/// The other learner should not contract edges itself: [`contract`](Self::contract) does it at the end, when all
-/// variables have been seen. With exact distances of a minimal tree, a learner that is exact and a threshold below the
-/// shortest edge, the result is that tree, unless the tree's symmetries make a Fiedler vector ambiguous (the module's source says more).
+/// The other learner should not contract edges itself: [`contract`](Self::contract) does it at the end, when all variables have
+/// been seen. With exact distances of a minimal tree, a learner that is exact and a threshold below the shortest edge, the result
+/// is that tree, unless the tree's symmetries make a Fiedler vector ambiguous (the module's source says more).
 ///
 /// # Complexity
-/// Some tens of passes over the p² affinities, and what the parts take; 8 p² bytes. Splitting stops early, leaving parts larger than the threshold, when it keeps
-/// cutting off next to nothing.
+/// Some tens of passes over the p² affinities, and what the parts take; 8 p² bytes. Splitting stops early, leaving parts larger
+/// than the threshold, when it keeps cutting off next to nothing.
 ///
 /// # Example
 /// ```
@@ -187,8 +187,9 @@ impl Parts {
         Ok(parts)
     }
 
-    /// Cuts the edges of the spanning tree that are too long for affinities, the longest first, and gives the parts. With exact distances these splits are the
-    /// tree's: the spanning tree is the tree with every hidden node contracted into an observed one (Choi et al. 2011, Lemma 8).
+    /// Cuts the edges of the spanning tree that are too long for affinities, the longest first, and gives the parts. With exact
+    /// distances these splits are the tree's: the spanning tree is the tree with every hidden node contracted into an observed
+    /// one (Choi et al. 2011, Lemma 8).
     fn cut_far(
         &mut self,
         spanning: &[(usize, usize)],

@@ -1,8 +1,8 @@
 //! How far the affinity block of every pair of clades is from rank one, kept up to date while clades are joined.
 //!
-//! Let `S` be a set of variables, `R_S` the block of affinities between `S` and the rest and `E = ‖R_S‖⁴ − ‖R_S R_Sᵀ‖²` (Frobenius). With
-//! singular values `σ`, `E = Σ_{a≠b} σ_a² σ_b²`: four times the sum of the squares of all 2×2 minors, 0 exactly if the rank
-//! is at most one. For clades `A ≠ B` and `S = A ∪ B` with rest `C`,
+//! Let `S` be a set of variables, `R_S` the block of affinities between `S` and the rest and `E = ‖R_S‖⁴ − ‖R_S R_Sᵀ‖²`
+//! (Frobenius). With singular values `σ`, `E = Σ_{a≠b} σ_a² σ_b²`: four times the sum of the squares of all 2×2 minors, 0 exactly
+//! if the rank is at most one. For clades `A ≠ B` and `S = A ∪ B` with rest `C`,
 //!
 //! ```text
 //! E(A ∪ B) = E(A|B) + E(B|A) + 2 (f(A|B) f(B|A) − X(A,B))
