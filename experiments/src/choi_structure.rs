@@ -78,7 +78,7 @@ fn learn(name: &str, distances: &DistanceMatrix, samples: &[CorrelationSample; 3
                 ChowLiuNeighborJoining::default().learn(distances, &Silent)?,
             ];
             let [whole, first, second] = samples;
-            let found = by_likelihood(&starts, whole, &[first.clone(), second.clone()], &Silent)?;
+            let found = by_likelihood(&starts, whole, Some(&[first.clone(), second.clone()]), &Silent)?;
             (found.tree, Some(found.implied), found.penalty.to_owned())
         }
     })

@@ -1,8 +1,12 @@
-//! Trees by likelihood: several starts, polished under several penalties, the penalty chosen on rows that were held out.
+//! Trees by likelihood: several starts, polished under a prior of trees, the looser of two priors taken where held-out rows ask for it.
 //!
-//! No one penalty is right for all trees: `½ ln n + ln p` per hidden node keeps false nodes out of stars but deletes real ones of long
-//! chains, and the logarithm of the number of local splits does the reverse. The rows are split into two halves once; a
-//! tree polished on one half is scored on the other, both ways, and the penalty with the larger sum is used on all rows.
+//! The prior ([`polish`](super::polish)) adapts to how resolved the tree is, so that one serves wide stars, complete trees and long
+//! chains: with enough rows it finds each of them. Where rows are so few that most of the true tree cannot be seen, a tree with too many hidden
+//! nodes predicts better than one with too few. The rows are split into two halves once; a tree polished on one half
+//! is scored on the other, both ways, and the looser prior is used if it gains more than half a unit for every variable: less than that says little, as
+//! all rows show more of the tree than half of them.
+
+use rayon::prelude::*;
 
 use super::gaussian_tree::GaussianTree;
 use super::polish::{Penalty, polish};
@@ -85,81 +89,62 @@ pub struct LikelihoodTree {
     pub tree: Tree,
     /// Its maximised Gaussian log-likelihood on standardised data, without the constant −½ n p ln 2π.
     pub log_likelihood: f64,
-    /// Which penalty was chosen.
+    /// Which prior was used: `adaptive` or `loose`.
     pub penalty: &'static str,
     /// Correlations of the observed variables implied by the fitted tree, row by row.
     pub implied: Vec<f64>,
 }
 
-const PENALTIES: [&str; 3] = ["constant", "splits", "splits, strict"];
-
-fn penalty(name: &str, sample: &CorrelationSample) -> Penalty {
-    match name {
-        "constant" => Penalty::Constant(0.5 * sample.rows.max(2.0).ln() + (sample.names.len() as f64).ln()),
-        "splits" => Penalty::Splits(-1.5),
-        _ => Penalty::Splits(1.5),
+/// Polishes every start, and gives the best tree with its penalised likelihood.
+fn best_of(starts: &[Tree], sample: &CorrelationSample, penalty: &Penalty, observer: &dyn Observer) -> Result<GaussianTree> {
+    let fit = |start: &Tree| {
+        let mut tree = GaussianTree::new(start, &sample.correlations);
+        polish(&mut tree, &sample.correlations, sample.rows, penalty, &|| observer.cancelled());
+        let score = sample.rows * tree.ln_likelihood(&sample.correlations) - penalty.of(&tree);
+        (score, tree)
+    };
+    let fitted: Vec<(f64, GaussianTree)> = starts.par_iter().map(fit).collect();
+    if observer.cancelled() {
+        return Err(Error::Cancelled);
     }
+    let mut fitted = fitted.into_iter();
+    let first = fitted.next().ok_or_else(|| Error::tree("no tree to start from"))?;
+    Ok(fitted.fold(first, |best, next| if next.0 > best.0 { next } else { best }).1)
 }
 
-fn fitted(start: &Tree, sample: &CorrelationSample, name: &str, observer: &dyn Observer) -> GaussianTree {
-    let mut tree = GaussianTree::new(start, &sample.correlations);
-    polish(&mut tree, &sample.correlations, sample.rows, penalty(name, sample), &|| observer.cancelled());
-    tree
-}
-
-/// Polishes the starts under each penalty, and gives the best tree under the penalty that explains held-out rows best.
+/// Polishes the starts and gives the best tree, under the looser prior if that predicts one half of the rows from the other much better.
 ///
-/// Starts are trees over the sample's variables, in its order, with lengths.
+/// Starts are trees over the sample's variables, in its order, with lengths. Without `halves` the prior is the adaptive one.
 ///
 /// # Errors
 /// [`Error::Tree`] if there is no start, [`Error::Cancelled`].
 pub fn by_likelihood(
     starts: &[Tree],
     whole: &CorrelationSample,
-    halves: &[CorrelationSample; 2],
+    halves: Option<&[CorrelationSample; 2]>,
     observer: &dyn Observer,
 ) -> Result<LikelihoodTree> {
-    if starts.is_empty() {
-        return Err(Error::tree("no tree to start from"));
+    let p = whole.names.len();
+    let (adaptive, loose) = (Penalty::new(p, true), Penalty::new(p, false));
+    let mut advantage = f64::NEG_INFINITY;
+    if let Some(halves) = halves {
+        let held_out = |penalty: &Penalty, fit_on: usize| -> Result<f64> {
+            let tree = best_of(starts, &halves[fit_on], penalty, observer)?;
+            let other = &halves[1 - fit_on];
+            Ok(other.rows * tree.ln_likelihood(&other.correlations))
+        };
+        let fits = [(&adaptive, 0), (&adaptive, 1), (&loose, 0), (&loose, 1)];
+        let scores = fits.par_iter().map(|&(penalty, fit_on)| held_out(penalty, fit_on)).collect::<Result<Vec<f64>>>()?;
+        advantage = scores[2] + scores[3] - scores[0] - scores[1];
     }
-    let mut best: Option<(f64, &'static str)> = None;
-    for name in PENALTIES {
-        let mut score = 0.0;
-        for (fit_on, held_out) in [(0, 1), (1, 0)] {
-            let trees = starts.iter().map(|start| fitted(start, &halves[fit_on], name, observer));
-            let penalised = |tree: &GaussianTree| objective(tree, &halves[fit_on], name);
-            let tree = trees.max_by(|a, b| penalised(a).total_cmp(&penalised(b))).expect("there is a start");
-            score += halves[held_out].rows * tree.ln_likelihood(&halves[held_out].correlations);
-            if observer.cancelled() {
-                return Err(Error::Cancelled);
-            }
-        }
-        if best.is_none_or(|best| score > best.0 + 1e-9) {
-            best = Some((score, name));
-        }
-    }
-    let name = best.map_or(PENALTIES[0], |best| best.1);
-    let trees = starts.iter().map(|start| fitted(start, whole, name, observer));
-    let tree = trees.max_by(|a, b| objective(a, whole, name).total_cmp(&objective(b, whole, name))).expect("there is a start");
-    if observer.cancelled() {
-        return Err(Error::Cancelled);
-    }
+    let (penalty, name) = if advantage > 0.5 * p as f64 { (&loose, "loose") } else { (&adaptive, "adaptive") };
+    let tree = best_of(starts, whole, penalty, observer)?;
     Ok(LikelihoodTree {
         tree: tree.to_tree(&whole.names),
         log_likelihood: whole.rows * tree.ln_likelihood(&whole.correlations),
         penalty: name,
         implied: tree.implied(),
     })
-}
-
-/// Penalised log-likelihood, to choose among starts.
-fn objective(tree: &GaussianTree, sample: &CorrelationSample, name: &str) -> f64 {
-    let cost: f64 = match penalty(name, sample) {
-        Penalty::Constant(value) => value * tree.n_hidden() as f64,
-        // Splitting a node of degree m into two costs about ln C(m, 2); a binary tree's nodes cost that of a quartet.
-        Penalty::Splits(shift) => (6.0_f64.ln() + shift).max(0.05) * tree.n_hidden() as f64,
-    };
-    sample.rows * tree.ln_likelihood(&sample.correlations) - cost
 }
 
 /// The maximised Gaussian log-likelihood of a given tree, and the correlations it implies.

@@ -13,6 +13,8 @@ pub(super) struct Local<'a> {
     pub(super) correlations: &'a [f64],
     /// Bound of each `|g|`: the composite's correlation with its own end node.
     pub(super) bounds: &'a [f64],
+    /// A cycle that raises the log-likelihood per row by less ends the search for its maximum.
+    pub(super) tolerance: f64,
 }
 
 /// A fitted local model.
@@ -73,64 +75,95 @@ impl Local<'_> {
     }
 
     /// One hidden node over all composites.
-    pub(super) fn one(&self, mut g: Vec<f64>, steps: usize) -> Fit {
-        for (i, value) in g.iter_mut().enumerate() {
-            *value = self.bounded(i, *value);
-        }
-        let mut ln_likelihood = f64::NEG_INFINITY;
-        for step in 0..=steps {
-            let side = self.side(&g, |_| true);
+    pub(super) fn one(&self, g: Vec<f64>, steps: usize) -> Fit {
+        let step = |at: &[f64], next: &mut [f64]| {
+            let side = self.side(at, |_| true);
             let shared = self.product(&side.weights);
             let variance = dot(&side.weights, &shared);
-            let value = self.side_ln_likelihood(&g, &side, variance, |_| true);
-            let converged = value - ln_likelihood < 1e-9;
-            ln_likelihood = value;
-            if step == steps || converged {
-                break;
-            }
             let scale = (side.own * side.own * variance + 1.0 - side.own * side.own).max(1e-12).sqrt();
-            for (i, value) in g.iter_mut().enumerate() {
-                *value = self.bounded(i, side.own * shared[i] / scale);
-            }
-        }
+            next.iter_mut().zip(&shared).for_each(|(value, shared)| *value = side.own * shared / scale);
+            self.side_ln_likelihood(at, &side, variance, |_| true)
+        };
+        let (g, ln_likelihood) = self.maximise(g, steps, step);
         Fit { g, rho: 1.0, ln_likelihood }
     }
 
     /// Two joined hidden nodes; `second[i]` says that composite `i` belongs to the second.
-    pub(super) fn two(&self, second: &[bool], mut g: Vec<f64>, mut rho: f64, steps: usize) -> Fit {
-        for (i, value) in g.iter_mut().enumerate() {
-            *value = self.bounded(i, *value);
-        }
-        rho = rho.clamp(-LARGEST, LARGEST);
-        let mut ln_likelihood = f64::NEG_INFINITY;
-        for step in 0..=steps {
-            let (a, b) = (self.side(&g, |i| !second[i]), self.side(&g, |i| second[i]));
+    pub(super) fn two(&self, second: &[bool], mut g: Vec<f64>, rho: f64, steps: usize) -> Fit {
+        let m = self.len();
+        g.push(rho);
+        let step = |at: &[f64], next: &mut [f64]| {
+            let (g, rho) = (&at[..m], at[m]);
+            let (a, b) = (self.side(g, |i| !second[i]), self.side(g, |i| second[i]));
             let (shared_a, shared_b) = (self.product(&a.weights), self.product(&b.weights));
             let (caa, cab, cbb) = (dot(&a.weights, &shared_a), dot(&a.weights, &shared_b), dot(&b.weights, &shared_b));
             let kappa = rho * a.own * b.own;
             let det = 1.0 - kappa * kappa;
             let between = -0.5 * (det.ln() + (caa - 2.0 * kappa * cab + cbb) / det - caa - cbb);
-            let value = self.side_ln_likelihood(&g, &a, caa, |i| !second[i])
-                + self.side_ln_likelihood(&g, &b, cbb, |i| second[i])
-                + between;
-            let converged = value - ln_likelihood < 1e-9;
-            ln_likelihood = value;
-            if step == steps || converged {
-                break;
-            }
             let gain = |x: f64, y: f64| [(x - y * kappa) / det, (y - x * kappa) / det];
             let (ka, kb) = (gain(a.own, rho * b.own), gain(rho * a.own, b.own));
             let quadratic = |x: [f64; 2], y: [f64; 2]| x[0] * (caa * y[0] + cab * y[1]) + x[1] * (cab * y[0] + cbb * y[1]);
             let saa = quadratic(ka, ka) + 1.0 - (ka[0] * a.own + ka[1] * rho * b.own);
             let sbb = quadratic(kb, kb) + 1.0 - (kb[0] * rho * a.own + kb[1] * b.own);
             let sab = quadratic(ka, kb) + rho - (ka[0] * rho * a.own + ka[1] * b.own);
-            for (i, value) in g.iter_mut().enumerate() {
+            for (i, value) in next[..m].iter_mut().enumerate() {
                 let (k, s) = if second[i] { (kb, sbb) } else { (ka, saa) };
-                *value = self.bounded(i, (k[0] * shared_a[i] + k[1] * shared_b[i]) / s.max(1e-12).sqrt());
+                *value = (k[0] * shared_a[i] + k[1] * shared_b[i]) / s.max(1e-12).sqrt();
             }
-            rho = (sab / (saa * sbb).max(1e-300).sqrt()).clamp(-LARGEST, LARGEST);
-        }
+            next[m] = sab / (saa * sbb).max(1e-300).sqrt();
+            self.side_ln_likelihood(g, &a, caa, |i| !second[i]) + self.side_ln_likelihood(g, &b, cbb, |i| second[i]) + between
+        };
+        let (mut g, ln_likelihood) = self.maximise(g, steps, step);
+        let rho = g.pop().expect("the last parameter");
         Fit { g, rho, ln_likelihood }
+    }
+
+    /// EM with squared extrapolation (SQUAREM, Varadhan and Roland 2008). `step` writes the next parameters and gives the log-likelihood at
+    /// the present ones; an extrapolation that lowers it is taken back.
+    fn maximise(&self, mut at: Vec<f64>, steps: usize, step: impl Fn(&[f64], &mut [f64]) -> f64) -> (Vec<f64>, f64) {
+        let confine = |at: &mut [f64]| {
+            for (i, value) in at.iter_mut().enumerate() {
+                // A parameter beyond the composites' is the correlation of the hidden nodes.
+                let bound = LARGEST * self.bounds.get(i).map_or(1.0, |bound| bound.min(1.0));
+                *value = value.clamp(-bound, bound);
+            }
+        };
+        confine(&mut at);
+        let (mut first, mut second, mut leapt) = (at.clone(), at.clone(), at.clone());
+        let mut ln_likelihood = step(&at, &mut first);
+        let mut done = 1;
+        while done < steps {
+            confine(&mut first);
+            let at_first = step(&first, &mut second);
+            confine(&mut second);
+            done += 1;
+            let (mut rr, mut vv) = (0.0, 0.0);
+            for ((a, b), c) in at.iter().zip(&first).zip(&second) {
+                rr += (b - a) * (b - a);
+                vv += (c - 2.0 * b + a) * (c - 2.0 * b + a);
+            }
+            let alpha = if vv > 0.0 { (rr / vv).sqrt().clamp(1.0, 256.0) } else { 1.0 };
+            for (((leapt, a), b), c) in leapt.iter_mut().zip(&at).zip(&first).zip(&second) {
+                *leapt = a + 2.0 * alpha * (b - a) + alpha * alpha * (c - 2.0 * b + a);
+            }
+            confine(&mut leapt);
+            let before = ln_likelihood;
+            let value = step(&leapt, &mut at);
+            done += 1;
+            if value >= at_first {
+                ln_likelihood = value;
+                std::mem::swap(&mut at, &mut first);
+                std::mem::swap(&mut at, &mut leapt);
+            } else {
+                std::mem::swap(&mut at, &mut second);
+                ln_likelihood = step(&at, &mut first);
+                done += 1;
+            }
+            if ln_likelihood - before < self.tolerance {
+                break;
+            }
+        }
+        (at, ln_likelihood)
     }
 
     /// Composites that are independent given the first one, which is an observed node.
@@ -176,7 +209,7 @@ mod tests {
     fn likelihoods_are_those_of_the_dense_matrices() {
         let second = [false, false, true, true, true];
         let sample = implied(&[0.5, 0.7, 0.6, -0.4, 0.8], &second, 0.5);
-        let local = Local { correlations: &sample, bounds: &[1.0; 5] };
+        let local = Local { correlations: &sample, bounds: &[1.0; 5], tolerance: 0.0 };
         for (g, rho) in [([0.3, 0.6, 0.5, -0.2, 0.7], 0.4), ([0.5, 0.7, 0.6, -0.4, 0.8], 0.5)] {
             let fit = local.two(&second, g.to_vec(), rho, 0);
             assert!((fit.ln_likelihood - dense(&implied(&g, &second, rho), &sample, 5)).abs() < 1e-12);
@@ -190,7 +223,7 @@ mod tests {
         let second = [false, false, false, true, true, true];
         let truth = [0.5, 0.7, 0.6, -0.4, 0.8, 0.5];
         let sample = implied(&truth, &second, 0.5);
-        let local = Local { correlations: &sample, bounds: &[1.0; 6] };
+        let local = Local { correlations: &sample, bounds: &[1.0; 6], tolerance: 0.0 };
         let start = vec![0.4, 0.5, 0.4, -0.3, 0.4, 0.4];
         let mut last = f64::NEG_INFINITY;
         for steps in 0..40 {
@@ -211,7 +244,7 @@ mod tests {
         // Not the model's own matrix: a residual correlation of 1 and 2.
         sample[4 + 2] += 0.1;
         sample[8 + 1] += 0.1;
-        let local = Local { correlations: &sample, bounds: &[1.0; 4] };
+        let local = Local { correlations: &sample, bounds: &[1.0; 4], tolerance: 0.0 };
         assert!((local.around_observed().ln_likelihood - dense(&centre, &sample, 4)).abs() < 1e-12);
     }
 }
