@@ -10,7 +10,8 @@
 //! 6. [`inference`]: exact answers, linear in the tree ([`inference::Inference`]);
 //! 7. [`report`]: a model for people and for other programs.
 //!
-//! The floor they share is [`tree`] (an arena tree and its splits), [`linalg`], [`mod@file`] and the one [`Error`];
+//! The floor they share is [`tree`] (an arena tree and its splits), [`linalg`], [`tensor`] (third moments and their components),
+//! [`mod@file`] and the one [`Error`];
 //! [`simulate`] makes known models, for tests, benches and users.
 //!
 //! # Example
@@ -52,6 +53,7 @@ mod observer;
 pub mod report;
 pub mod simulate;
 pub mod structure;
+pub mod tensor;
 pub mod tree;
 
 pub use error::{Error, Place, Result};

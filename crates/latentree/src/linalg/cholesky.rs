@@ -15,8 +15,20 @@ impl Cholesky {
     /// If the matrix is not square.
     #[must_use]
     pub fn new(matrix: &[f64], n: usize) -> Option<Self> {
-        assert_eq!(matrix.len(), n * n, "the matrix is square");
-        let mut factor = matrix.to_vec();
+        let mut own = Self { n, factor: matrix.to_vec() };
+        own.refactor(matrix).then_some(own)
+    }
+
+    /// Factors another matrix of the same size in the same memory; whether it is positive definite. If it is not, nothing may be
+    /// asked of the factor.
+    ///
+    /// # Panics
+    /// If the matrix has another size.
+    pub fn refactor(&mut self, matrix: &[f64]) -> bool {
+        let n = self.n;
+        assert_eq!(matrix.len(), n * n, "the matrix is square and of the same size");
+        let factor = &mut self.factor;
+        factor.copy_from_slice(matrix);
         for i in 0..n {
             for j in 0..=i {
                 let (upper, lower) = factor.split_at(i * n);
@@ -26,7 +38,7 @@ impl Cholesky {
                 let value = factor[i * n + j] - dot;
                 factor[i * n + j] = if i == j {
                     if value.is_nan() || value <= 0.0 {
-                        return None;
+                        return false;
                     }
                     value.sqrt()
                 } else {
@@ -34,7 +46,7 @@ impl Cholesky {
                 };
             }
         }
-        Some(Self { n, factor })
+        true
     }
 
     /// Natural logarithm of the determinant of the matrix.
@@ -53,10 +65,16 @@ impl Cholesky {
     /// The solution of `A x = b`.
     #[must_use]
     pub fn solve(&self, b: &[f64]) -> Vec<f64> {
-        let (n, l) = (self.n, &self.factor);
         let mut x = b.to_vec();
+        self.solve_in_place(&mut x);
+        x
+    }
+
+    /// Replaces b by the solution of `A x = b`.
+    pub fn solve_in_place(&self, x: &mut [f64]) {
+        let (n, l) = (self.n, &self.factor);
         for i in 0..n {
-            let dot: f64 = l[i * n..i * n + i].iter().zip(&x).map(|(a, b)| a * b).sum();
+            let dot: f64 = l[i * n..i * n + i].iter().zip(x.iter()).map(|(a, b)| a * b).sum();
             x[i] = (x[i] - dot) / l[i * n + i];
         }
         for i in (0..n).rev() {
@@ -66,7 +84,6 @@ impl Cholesky {
                 *x -= l * value;
             }
         }
-        x
     }
 }
 

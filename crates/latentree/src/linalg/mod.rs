@@ -4,6 +4,7 @@ mod cholesky;
 mod fiedler;
 mod hungarian;
 mod jacobi;
+mod matrix;
 mod range_finder;
 #[cfg(test)]
 mod singular_values;
@@ -13,6 +14,8 @@ pub use cholesky::Cholesky;
 pub use fiedler::{Fiedler, fiedler_vector};
 pub use hungarian::cheapest_assignment;
 pub use jacobi::{Svd, jacobi_svd};
+pub use matrix::Matrix;
+pub(crate) use range_finder::orthonormalise;
 pub use range_finder::{DenseOperator, LinearOperator, leading_singular_values};
 #[cfg(test)]
 pub(crate) use singular_values::singular_values;

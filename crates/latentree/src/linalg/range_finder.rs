@@ -118,7 +118,7 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
 
 /// Makes vectors orthonormal, by Gram–Schmidt done twice; dependent ones become zero. Returns the upper triangle R, row by
 /// row, of `before = after · R`.
-fn orthonormalise(vectors: &mut [Vec<f64>]) -> Vec<f64> {
+pub(crate) fn orthonormalise(vectors: &mut [Vec<f64>]) -> Vec<f64> {
     let width = vectors.len();
     let mut triangle = vec![0.0; width * width];
     for ix in 0..width {

@@ -1,0 +1,69 @@
+//! Third moments and their components: whitening, five decompositions behind one interface, and the way back to a mixture.
+//!
+//! A variable h of k states with probabilities ω and three views x₁, x₂, x₃ that are independent given h have moments
+//!
+//! ```text
+//! E[x_a x_bᵀ] = Σ_c ω_c μ_ac μ_bcᵀ        E[x₁ ⊗ x₂ ⊗ x₃] = Σ_c ω_c μ_1c ⊗ μ_2c ⊗ μ_3c        μ_vc = E[x_v | h = c]
+//! ```
+//!
+//! and these determine ω and μ up to the order of the states. The path is
+//!
+//! 1. [`Whitening`]: of the pair moments (small dense ones, or factors of ones too large to write down) k numbers per view in which
+//!    `Wᵀ M W` is the identity;
+//! 2. [`WhitenedTensor`]: the third moment in these numbers, `T = Σ_c ω_c^(-1/2) o_c ⊗ o_c ⊗ o_c` with orthonormal o_c, or any family
+//!    of whitened slices `H_r = O diag(m_r) Oᵀ`. Whoever has the rows makes one pass for it; no d×d×d array is needed;
+//! 3. [`Decomposition`]: T or the slices become [`Components`];
+//! 4. [`Mixture`]: components become probabilities and means in the views' own coordinates;
+//! 5. [`Fit`]: whether k was too large or too small, with the numbers that say so.
+//!
+//! Everything is deterministic: the same arrays, options and seed give the same bytes.
+//!
+//! # Example
+//! ```
+//! use latentree::linalg::Matrix;
+//! use latentree::tensor::{Decomposition, Mixture, Options, Whitening};
+//!
+//! // Two states, three coins each: P(h) = (0.3, 0.7); one-hot views with P(heads | h) = (0.9, 0.2).
+//! let (weights, means) = ([0.3, 0.7], [[0.9, 0.1], [0.2, 0.8]]);
+//! let pair = Matrix::from_fn(2, 2, |i, j| (0..2).map(|c| weights[c] * means[c][i] * means[c][j]).sum());
+//! let mut triple = Vec::new();
+//! for at in 0..8 {
+//!     let (i, j, l) = (at / 4, at / 2 % 2, at % 2);
+//!     triple.push((0..2).map(|c| weights[c] * means[c][i] * means[c][j] * means[c][l]).sum());
+//! }
+//! let whitening = Whitening::of_views(&[pair.clone(), pair.clone(), pair], 2, 0.0)?;
+//! let tensor = whitening.whiten(&triple)?;
+//! let components = Decomposition::Sidiwo.decompose(&tensor, &Options::new())?;
+//! let mixture = Mixture::recover(&whitening, &components, None)?;
+//! assert!((mixture.weights[0] - 0.7).abs() < 1e-12);
+//! assert!((mixture.means[2][(0, 0)] - 0.2).abs() < 1e-12);
+//! # Ok::<(), latentree::Error>(())
+//! ```
+//!
+//! # References
+//! Anandkumar, Ge, Hsu, Kakade, Telgarsky (2014), "Tensor decompositions for learning latent variable models"; Ruffini (2019),
+//! "Learning latent variable models", ch. 1, 2 and 5; Huang et al. (2020), §5.
+
+mod alternating_least_squares;
+mod components;
+mod fit;
+mod options;
+mod recovery;
+mod sidiwo;
+mod spectrum;
+mod svd_method;
+mod svtd;
+#[cfg(test)]
+mod tests;
+mod tensor_power_method;
+mod whitened;
+mod whitening;
+
+pub use components::Components;
+pub use fit::{Fit, Verdict};
+pub use options::{Decomposition, Options};
+pub use recovery::Mixture;
+pub use sidiwo::two_component_angle;
+pub use spectrum::{Spectrum, cell_noise};
+pub use whitened::WhitenedTensor;
+pub use whitening::Whitening;
