@@ -50,6 +50,7 @@ pub mod linalg;
 pub mod model;
 pub mod moments;
 mod observer;
+pub mod parameters;
 pub mod report;
 pub mod simulate;
 pub mod structure;

@@ -1,0 +1,235 @@
+//! A pass over the rows: moments of the summaries of every hidden node's views.
+//!
+//! View v of a hidden node of k states is summarised by k − 1 numbers `s_v`. With `a = (1, s₁, s₂, s₃)` the pass collects, for each hidden
+//! node, `E[a aᵀ]` and `E[(1,s₁) ⊗ (1,s₂) ⊗ (1,s₃)]`; for each edge of hidden nodes `E[a_h a_gᵀ]`; and for each observed neighbour y `E[φ_y aᵀ]` with φ the
+//! indicators of its labels, or `(1, z, z²)` of a number, all zero where it is missing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::coordinates::column_numbers;
+use super::local_pairs::{Plan, add_all, from_bytes, mismatch, to_bytes};
+use crate::data::Batch;
+use crate::error::Result;
+use crate::moments::Accumulator;
+
+/// A column of an observed neighbour of a hidden node.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Neighbour {
+    /// Which of the views' hidden nodes.
+    pub(super) views: usize,
+    pub(super) column: usize,
+    /// Labels, or 0 for a number, which is standardised.
+    pub(super) n_labels: usize,
+    pub(super) mean: f64,
+    pub(super) scale: f64,
+}
+
+impl Neighbour {
+    /// Rows of its moments.
+    pub(super) fn n_features(&self) -> usize {
+        if self.n_labels == 0 { 3 } else { self.n_labels }
+    }
+}
+
+/// What is collected.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct SummaryPlan {
+    pub(super) plan: Plan,
+    /// For each hidden node and view its coordinates' weights, k − 1 numbers for each coordinate.
+    pub(super) directions: Vec<[Vec<f64>; 3]>,
+    /// Edges between hidden nodes, by their places among the views.
+    pub(super) edges: Vec<(usize, usize)>,
+    pub(super) neighbours: Vec<Neighbour>,
+    /// Edges between observed discrete columns.
+    pub(super) observed: Vec<(usize, usize)>,
+}
+
+impl SummaryPlan {
+    /// Numbers in `a` of a hidden node.
+    pub(super) fn width(&self, views: usize) -> usize {
+        1 + 3 * (self.plan.views[views].n_states - 1)
+    }
+}
+
+/// Moments of the summaries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Summaries {
+    pub(super) plan: Arc<SummaryPlan>,
+    pub(super) weight: f64,
+    /// `E[a aᵀ]` of every hidden node, full squares.
+    pub(super) seconds: Vec<Vec<f64>>,
+    /// `E[(1,s₁) ⊗ (1,s₂) ⊗ (1,s₃)]` of every hidden node.
+    pub(super) thirds: Vec<Vec<f64>>,
+    /// `E[a_h a_gᵀ]` of every edge.
+    pub(super) edges: Vec<Vec<f64>>,
+    /// `E[φ aᵀ]` of every neighbour.
+    pub(super) neighbours: Vec<Vec<f64>>,
+    /// Joint weights of the labels of observed edges' ends.
+    #[serde(with = "tables")]
+    pub(super) observed: Vec<BTreeMap<(u32, u32), f64>>,
+}
+
+/// Maps with pairs for keys, as lists.
+mod tables {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    type Tables = Vec<BTreeMap<(u32, u32), f64>>;
+
+    pub(super) fn serialize<S: Serializer>(tables: &Tables, serializer: S) -> Result<S::Ok, S::Error> {
+        tables.iter().map(|table| table.iter().collect::<Vec<_>>()).collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Tables, D::Error> {
+        let lists = Vec::<Vec<((u32, u32), f64)>>::deserialize(deserializer)?;
+        Ok(lists.into_iter().map(|list| list.into_iter().collect()).collect())
+    }
+}
+
+impl Summaries {
+    pub(super) fn new(plan: Arc<SummaryPlan>) -> Self {
+        let widths: Vec<usize> = (0..plan.plan.views.len()).map(|ix| plan.width(ix)).collect();
+        let k = |ix: usize| plan.plan.views[ix].n_states;
+        Self {
+            weight: 0.0,
+            seconds: widths.iter().map(|width| vec![0.0; width * width]).collect(),
+            thirds: (0..widths.len()).map(|ix| vec![0.0; k(ix).pow(3)]).collect(),
+            edges: plan.edges.iter().map(|&(a, b)| vec![0.0; widths[a] * widths[b]]).collect(),
+            neighbours: plan.neighbours.iter().map(|it| vec![0.0; it.n_features() * widths[it.views]]).collect(),
+            observed: vec![BTreeMap::new(); plan.observed.len()],
+            plan,
+        }
+    }
+
+    /// `a` of every row of a strip.
+    fn summaries(plan: &SummaryPlan, ix: usize, numbers: &[f64]) -> Vec<f64> {
+        let (views, directions) = (&plan.plan.views[ix], &plan.directions[ix]);
+        let (width, r, n) = (plan.width(ix), views.n_states - 1, plan.plan.coordinates.len());
+        let mut out = vec![0.0; numbers.len() / n * width];
+        for (row, a) in numbers.chunks_exact(n).zip(out.chunks_exact_mut(width)) {
+            a[0] = 1.0;
+            for (group, (places, weights)) in views.coordinates.iter().zip(directions).enumerate() {
+                let s = &mut a[1 + group * r..1 + (group + 1) * r];
+                for (&place, weights) in places.iter().zip(weights.chunks_exact(r)) {
+                    let value = row[place];
+                    if value != 0.0 {
+                        s.iter_mut().zip(weights).for_each(|(s, weight)| *s += value * weight);
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+/// Adds `w a bᵀ`.
+fn add_outer(sum: &mut [f64], weight: f64, a: &[f64], b: &[f64]) {
+    for (cells, x) in sum.chunks_exact_mut(b.len()).zip(a) {
+        let factor = weight * x;
+        cells.iter_mut().zip(b).for_each(|(cell, y)| *cell += factor * y);
+    }
+}
+
+impl Accumulator for Summaries {
+    /// The same, divided by the weight, but for the tables of observed edges.
+    type Output = Self;
+
+    fn observe(&mut self, batch: &Batch) -> Result<()> {
+        let plan = Arc::clone(&self.plan);
+        let Self { seconds, thirds, edges, neighbours, observed, .. } = self;
+        plan.plan.strips(batch, |numbers, rows| {
+            let all: Vec<Vec<f64>> =
+                (0..plan.plan.views.len()).into_par_iter().map(|ix| Self::summaries(&plan, ix, numbers)).collect();
+            seconds.par_iter_mut().zip(thirds.par_iter_mut()).enumerate().for_each(|(ix, (second, third))| {
+                let (width, k) = (plan.width(ix), plan.plan.views[ix].n_states);
+                let (mut first_view, mut second_view, mut third_view) = (vec![1.0; k], vec![1.0; k], vec![1.0; k]);
+                for (row, a) in rows.clone().zip(all[ix].chunks_exact(width)) {
+                    let weight = batch.weight(row);
+                    add_outer(second, weight, a, a);
+                    first_view[1..].copy_from_slice(&a[1..k]);
+                    second_view[1..].copy_from_slice(&a[k..2 * k - 1]);
+                    third_view[1..].copy_from_slice(&a[2 * k - 1..]);
+                    for (plane, x) in third.chunks_exact_mut(k * k).zip(&first_view) {
+                        add_outer(plane, weight * x, &second_view, &third_view);
+                    }
+                }
+            });
+            edges.par_iter_mut().zip(&plan.edges).for_each(|(sum, &(a, b))| {
+                let pairs = all[a].chunks_exact(plan.width(a)).zip(all[b].chunks_exact(plan.width(b)));
+                for (row, (x, y)) in rows.clone().zip(pairs) {
+                    add_outer(sum, batch.weight(row), x, y);
+                }
+            });
+            neighbours.par_iter_mut().zip(&plan.neighbours).for_each(|(sum, neighbour)| {
+                let width = plan.width(neighbour.views);
+                let mut values = Vec::new();
+                column_numbers(batch, neighbour.column, rows.clone(), &mut values);
+                for ((row, value), a) in rows.clone().zip(&values).zip(all[neighbour.views].chunks_exact(width)) {
+                    let weight = batch.weight(row);
+                    if value.is_nan() {
+                        continue;
+                    }
+                    if neighbour.n_labels == 0 {
+                        let z = (value - neighbour.mean) * neighbour.scale;
+                        add_outer(sum, weight, &[1.0, z, z * z], a);
+                    } else {
+                        let at = *value as usize * width;
+                        sum[at..at + width].iter_mut().zip(a).for_each(|(sum, x)| *sum += weight * x);
+                    }
+                }
+            });
+            observed.par_iter_mut().zip(&plan.observed).for_each(|(table, &(a, b))| {
+                let (mut left, mut right) = (Vec::new(), Vec::new());
+                column_numbers(batch, a, rows.clone(), &mut left);
+                column_numbers(batch, b, rows.clone(), &mut right);
+                for ((row, x), y) in rows.clone().zip(&left).zip(&right) {
+                    if !x.is_nan() && !y.is_nan() {
+                        *table.entry((*x as u32, *y as u32)).or_default() += batch.weight(row);
+                    }
+                }
+            });
+        });
+        self.weight += (0..batch.n_rows).map(|row| batch.weight(row)).sum::<f64>();
+        Ok(())
+    }
+
+    fn merge(&mut self, other: Self) -> Result<()> {
+        if self.plan != other.plan {
+            return Err(mismatch());
+        }
+        self.weight += other.weight;
+        add_all(&mut self.seconds, &other.seconds);
+        add_all(&mut self.thirds, &other.thirds);
+        add_all(&mut self.edges, &other.edges);
+        add_all(&mut self.neighbours, &other.neighbours);
+        for (own, other) in self.observed.iter_mut().zip(other.observed) {
+            other.into_iter().for_each(|(key, weight)| *own.entry(key).or_default() += weight);
+        }
+        Ok(())
+    }
+
+    fn empty(&self) -> Self {
+        Self::new(Arc::clone(&self.plan))
+    }
+
+    fn finish(mut self) -> Result<Self> {
+        let weight = self.weight.max(f64::MIN_POSITIVE);
+        for sums in [&mut self.seconds, &mut self.thirds, &mut self.edges, &mut self.neighbours] {
+            sums.iter_mut().flatten().for_each(|sum| *sum /= weight);
+        }
+        Ok(self)
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        to_bytes(self)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        from_bytes(bytes)
+    }
+}
