@@ -6,6 +6,7 @@
 
 mod choi_structure;
 mod chow_liu;
+mod huang_parameters;
 mod record;
 
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ enum Experiment {
     ChowLiu,
     /// Choi et al. 2011, §7.1: structure recovery on Gaussian double stars, HMMs and 5-complete trees
     ChoiStructure(choi_structure::ChoiArgs),
+    /// Huang et al. 2020, §8: tables learned from samples, beside counting with the hidden states shown
+    HuangParameters(huang_parameters::ParameterArgs),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let outcome = match cli.experiment {
         Experiment::ChowLiu => chow_liu::run(&data),
         Experiment::ChoiStructure(args) => choi_structure::run(&args),
+        Experiment::HuangParameters(args) => huang_parameters::run(&args),
     };
     let table = match outcome {
         Ok(table) => table,

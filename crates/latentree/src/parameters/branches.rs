@@ -36,7 +36,8 @@ impl Views {
         variable_of: &[Option<usize>],
         coordinates: &Coordinates,
     ) -> Self {
-        let branches: Vec<Vec<usize>> = tree.links(node).iter().map(|link| nearest(tree, node, link.to, variable_of)).collect();
+        let branches: Vec<Vec<usize>> =
+            tree.links(node).iter().map(|link| nearest(tree, node, Some(link.to), variable_of, 4 * MOST_VARIABLES)).collect();
         let size = |variables: &[usize]| variables.iter().map(|&variable| coordinates.of(variable).len()).sum::<usize>();
         // A branch of one variable can tell no more states than it has coordinates; beyond a few dozen more do not help.
         let mut order: Vec<usize> = (0..branches.len()).collect();
@@ -76,21 +77,27 @@ impl Views {
     }
 }
 
-/// The variables of the branch of `from` that begins with `first`, nearest first: by length where edges have one, else by number of edges.
-fn nearest(tree: &Tree, from: NodeIx, first: NodeIx, variable_of: &[Option<usize>]) -> Vec<usize> {
+/// The variables of the branch of `from` that begins with `first` (all branches if that is `None`), nearest first: by length where
+/// edges have one, else by number of edges.
+pub(super) fn nearest(
+    tree: &Tree,
+    from: NodeIx,
+    first: Option<NodeIx>,
+    variable_of: &[Option<usize>],
+    most: usize,
+) -> Vec<usize> {
     let length = |length: Option<f64>| length.map_or(0.5, |length| length.max(0.01));
-    let own = tree.links(from).iter().find(|link| link.to == first).and_then(|link| link.length);
     let mut found: Vec<(f64, usize)> = Vec::new();
-    let mut stack = vec![(first, from, length(own))];
+    let links = tree.links(from).iter().filter(|link| first.is_none_or(|first| link.to == first));
+    let mut stack: Vec<(NodeIx, NodeIx, f64)> = links.map(|link| (link.to, from, length(link.length))).collect();
     while let Some((node, parent, far)) = stack.pop() {
         if let Some(variable) = variable_of[node.get()] {
             found.push((far, variable));
         }
-        stack.extend(
-            tree.links(node).iter().filter(|link| link.to != parent).map(|link| (link.to, node, far + length(link.length))),
-        );
+        let links = tree.links(node).iter().filter(|link| link.to != parent);
+        stack.extend(links.map(|link| (link.to, node, far + length(link.length))));
     }
     found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    found.truncate(4 * MOST_VARIABLES);
+    found.truncate(most);
     found.into_iter().map(|it| it.1).collect()
 }

@@ -13,12 +13,14 @@
 //! Exact moments give the exact model. Missing cells are zeros of φ and of the coordinates of a: all holds as long as being missing is independent of
 //! the rest given the hidden parent.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::branches::Views;
+use super::branches::{Views, nearest};
 use super::coordinates::{Coordinates, standards};
+use super::feature_cross::{self, Directions};
 use super::local_pairs::{LocalPairs, Plan};
 use super::summaries::{Neighbour, Summaries, SummaryPlan};
 use crate::data::{BatchSource, Schema};
@@ -31,6 +33,8 @@ use crate::observer::Observer;
 use crate::tensor::{Decomposition, Mixture, Options, Whitening};
 use crate::tree::{Edge, Node, Rooted, Tree};
 
+/// Variables that one of many features is looked at with.
+const MOST_NEAR: usize = 6;
 /// No probability is less than this after projection.
 const FLOOR: f64 = 1e-6;
 /// No hidden state is rarer than this.
@@ -118,7 +122,14 @@ pub fn by_moments(
     if summary.total_weight() <= 0.0 {
         return Err(Error::data(crate::error::Place::default(), "there are no rows to learn from"));
     }
-    let mut problem = Problem::new(tree, schema, summary.columns().to_vec(), options)?;
+    let mut warnings = Vec::new();
+    let tree = with_leaves_outside(tree, &schema, &mut warnings)?;
+    let variable_of = variables_of(&tree, &schema)?;
+    let wanted = tree.node_ixs().filter(|&node| !tree.is_observed(node)).map(|node| options.n_states(node)).max().unwrap_or(2);
+    let near = near(&tree, &schema, &variable_of);
+    let directions = feature_cross::directions(&schema, summary.columns(), &near, wanted + 2, source, observer)?;
+    let mut problem = Problem::new(tree, schema, summary.columns().to_vec(), &directions, options)?;
+    problem.warnings.splice(0..0, warnings);
     observer.stage("pairs", source.n_rows_hint());
     let pairs = fold(source, LocalPairs::new(Arc::clone(&problem.plan)), observer)?.finish()?;
     source.rewind()?;
@@ -149,21 +160,15 @@ struct Fit {
 }
 
 impl Problem {
-    pub(super) fn new(tree: &Tree, schema: Arc<Schema>, columns: Vec<ColumnSummary>, options: &MomentOptions) -> Result<Self> {
-        let mut warnings = Vec::new();
-        let tree = with_leaves_outside(tree, &schema, &mut warnings)?;
-        let mut variable_of = vec![None; tree.n_nodes()];
-        for (ix, variable) in schema.variables().iter().enumerate() {
-            let node = tree.find(&variable.name).filter(|&node| tree.is_observed(node));
-            let node =
-                node.ok_or_else(|| Error::tree(format!("variable {:?} is not an observed node of the tree", variable.name)))?;
-            variable_of[node.get()] = Some(ix);
-        }
-        let is_other = |node: &NodeIx| tree.is_observed(*node) && variable_of[node.get()].is_none();
-        if let Some(node) = tree.node_ixs().find(is_other) {
-            return Err(Error::tree(format!("its node {:?} is not a variable of the data", tree.name(node))));
-        }
-        let coordinates = Coordinates::new(&schema, &columns, &[]);
+    pub(super) fn new(
+        tree: Tree,
+        schema: Arc<Schema>,
+        columns: Vec<ColumnSummary>,
+        directions: &Directions,
+        options: &MomentOptions,
+    ) -> Result<Self> {
+        let variable_of = variables_of(&tree, &schema)?;
+        let coordinates = Coordinates::new(&schema, &columns, directions);
         let mut views = Vec::new();
         for node in tree.node_ixs().filter(|&node| !tree.is_observed(node)) {
             let n_states = options.n_states(node);
@@ -177,7 +182,7 @@ impl Problem {
             }
             views.push(Views::new(&tree, node, n_states, &variable_of, &coordinates));
         }
-        Ok(Self { tree, schema, columns, variable_of, plan: Arc::new(Plan { coordinates, views }), warnings })
+        Ok(Self { tree, schema, columns, variable_of, plan: Arc::new(Plan { coordinates, views }), warnings: Vec::new() })
     }
 
     /// The directions of every view's summary from the pairs, and so what the second pass collects.
@@ -282,12 +287,14 @@ impl Problem {
                 joints[node_a.get()] = Some(joint.transposed());
             }
         }
+        let place_of: HashMap<(usize, usize), usize> =
+            plan.neighbours.iter().enumerate().map(|(at, it)| ((it.views, it.column), at)).collect();
         // E[φ 1{h}] of every column of an observed neighbour of a hidden node.
         let columns = |views: usize, variable: usize, node: NodeIx| -> Vec<Matrix> {
             let members = &self.schema.variables()[variable].columns;
             let found = members.iter().map(|column| {
-                let is_it = |it: &&Neighbour| it.views == views && it.column == column.get();
-                let (at, neighbour) = plan.neighbours.iter().enumerate().find(|it| is_it(&it.1)).expect("it was collected");
+                let at = place_of[&(views, column.get())];
+                let neighbour = &plan.neighbours[at];
                 let cross = Matrix::new(neighbour.n_features(), plan.width(views), moments.neighbours[at].clone());
                 cross.times(&towards(views, node).transposed())
             });
@@ -406,6 +413,34 @@ impl Problem {
         });
         as_distribution(variable.is_group, members.collect())
     }
+}
+
+/// The variable of each observed node.
+fn variables_of(tree: &Tree, schema: &Schema) -> Result<Vec<Option<usize>>> {
+    let mut variable_of = vec![None; tree.n_nodes()];
+    for (ix, variable) in schema.variables().iter().enumerate() {
+        let node = tree.find(&variable.name).filter(|&node| tree.is_observed(node));
+        let node =
+            node.ok_or_else(|| Error::tree(format!("variable {:?} is not an observed node of the tree", variable.name)))?;
+        variable_of[node.get()] = Some(ix);
+    }
+    let is_other = |node: &NodeIx| tree.is_observed(*node) && variable_of[node.get()].is_none();
+    if let Some(node) = tree.node_ixs().find(is_other) {
+        return Err(Error::tree(format!("its node {:?} is not a variable of the data", tree.name(node))));
+    }
+    Ok(variable_of)
+}
+
+/// For every variable of many features some variables near it on the tree.
+fn near(tree: &Tree, schema: &Schema, variable_of: &[Option<usize>]) -> Vec<Vec<usize>> {
+    let mut near = vec![Vec::new(); schema.variables().len()];
+    for node in tree.node_ixs() {
+        let Some(variable) = variable_of[node.get()] else { continue };
+        if feature_cross::n_features(schema, variable) > feature_cross::NARROW {
+            near[variable] = nearest(tree, node, None, variable_of, MOST_NEAR);
+        }
+    }
+    near
 }
 
 fn variance_floor(variance: f64, summary: &ColumnSummary) -> f64 {

@@ -114,6 +114,11 @@ impl Coordinates {
         self.base.len()
     }
 
+    /// Number of columns.
+    pub(super) fn n_columns(&self) -> usize {
+        self.columns.len()
+    }
+
     /// The coordinates of a variable.
     pub(super) fn of(&self, variable: usize) -> std::ops::Range<usize> {
         self.starts[variable]..self.starts[variable + 1]

@@ -5,6 +5,7 @@
 mod branches;
 mod by_moments;
 mod coordinates;
+mod feature_cross;
 mod local_pairs;
 mod summaries;
 #[cfg(test)]

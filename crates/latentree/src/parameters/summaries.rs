@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::coordinates::column_numbers;
 use super::local_pairs::{Plan, add_all, from_bytes, mismatch, to_bytes};
-use crate::data::Batch;
+use crate::data::{Batch, Block};
 use crate::error::Result;
 use crate::moments::Accumulator;
 
@@ -29,6 +29,20 @@ pub(super) struct Neighbour {
 }
 
 impl Neighbour {
+    /// Adds `w φ(value) aᵀ`.
+    fn add(&self, value: f64, weight: f64, a: &[f64], sum: &mut [f64]) {
+        if value.is_nan() {
+            return;
+        }
+        if self.n_labels == 0 {
+            let z = (value - self.mean) * self.scale;
+            add_outer(sum, weight, &[1.0, z, z * z], a);
+        } else {
+            let at = value as usize * a.len();
+            sum[at..at + a.len()].iter_mut().zip(a).for_each(|(sum, x)| *sum += weight * x);
+        }
+    }
+
     /// Rows of its moments.
     pub(super) fn n_features(&self) -> usize {
         if self.n_labels == 0 { 3 } else { self.n_labels }
@@ -49,6 +63,14 @@ pub(super) struct SummaryPlan {
 }
 
 impl SummaryPlan {
+    /// The places of every column among the neighbours.
+    fn neighbours_of_columns(&self) -> Vec<Vec<u32>> {
+        let n_columns = self.neighbours.iter().map(|it| it.column + 1).max().unwrap_or(0);
+        let mut places = vec![Vec::new(); n_columns.max(self.plan.coordinates.n_columns())];
+        self.neighbours.iter().enumerate().for_each(|(at, it)| places[it.column].push(at as u32));
+        places
+    }
+
     /// Numbers in `a` of a hidden node.
     pub(super) fn width(&self, views: usize) -> usize {
         1 + 3 * (self.plan.views[views].n_states - 1)
@@ -68,6 +90,8 @@ pub(super) struct Summaries {
     pub(super) edges: Vec<Vec<f64>>,
     /// `E[φ aᵀ]` of every neighbour.
     pub(super) neighbours: Vec<Vec<f64>>,
+    /// `Σ w a` of the sparse rows, whose zeros are added at the end.
+    sparse: Vec<Vec<f64>>,
     /// Joint weights of the labels of observed edges' ends.
     #[serde(with = "tables")]
     pub(super) observed: Vec<BTreeMap<(u32, u32), f64>>,
@@ -101,6 +125,7 @@ impl Summaries {
             thirds: (0..widths.len()).map(|ix| vec![0.0; k(ix).pow(3)]).collect(),
             edges: plan.edges.iter().map(|&(a, b)| vec![0.0; widths[a] * widths[b]]).collect(),
             neighbours: plan.neighbours.iter().map(|it| vec![0.0; it.n_features() * widths[it.views]]).collect(),
+            sparse: widths.iter().map(|&width| vec![0.0; width]).collect(),
             observed: vec![BTreeMap::new(); plan.observed.len()],
             plan,
         }
@@ -141,7 +166,11 @@ impl Accumulator for Summaries {
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let plan = Arc::clone(&self.plan);
-        let Self { seconds, thirds, edges, neighbours, observed, .. } = self;
+        let Self { seconds, thirds, edges, neighbours, observed, sparse, .. } = self;
+        let neighbours_of = match &batch.block {
+            Block::Sparse(_) => plan.neighbours_of_columns(),
+            Block::Dense(_) => Vec::new(),
+        };
         plan.plan.strips(batch, |numbers, rows| {
             let all: Vec<Vec<f64>> =
                 (0..plan.plan.views.len()).into_par_iter().map(|ix| Self::summaries(&plan, ix, numbers)).collect();
@@ -165,22 +194,31 @@ impl Accumulator for Summaries {
                     add_outer(sum, batch.weight(row), x, y);
                 }
             });
-            neighbours.par_iter_mut().zip(&plan.neighbours).for_each(|(sum, neighbour)| {
+            if let Block::Sparse(cells) = &batch.block {
+                for (row, at) in rows.clone().zip(0..) {
+                    let weight = batch.weight(row);
+                    for (ix, sum) in sparse.iter_mut().enumerate() {
+                        let width = plan.width(ix);
+                        sum.iter_mut().zip(&all[ix][at * width..]).for_each(|(sum, a)| *sum += weight * a);
+                    }
+                    for (column, value) in cells.row(row) {
+                        for &place in &neighbours_of[column] {
+                            let neighbour = &plan.neighbours[place as usize];
+                            let width = plan.width(neighbour.views);
+                            let a = &all[neighbour.views][at * width..(at + 1) * width];
+                            neighbour.add(0.0, -weight, a, &mut neighbours[place as usize]);
+                            neighbour.add(value, weight, a, &mut neighbours[place as usize]);
+                        }
+                    }
+                }
+            }
+            let dense = matches!(batch.block, Block::Dense(_));
+            neighbours.par_iter_mut().zip(&plan.neighbours).filter(|_| dense).for_each(|(sum, neighbour)| {
                 let width = plan.width(neighbour.views);
                 let mut values = Vec::new();
                 column_numbers(batch, neighbour.column, rows.clone(), &mut values);
                 for ((row, value), a) in rows.clone().zip(&values).zip(all[neighbour.views].chunks_exact(width)) {
-                    let weight = batch.weight(row);
-                    if value.is_nan() {
-                        continue;
-                    }
-                    if neighbour.n_labels == 0 {
-                        let z = (value - neighbour.mean) * neighbour.scale;
-                        add_outer(sum, weight, &[1.0, z, z * z], a);
-                    } else {
-                        let at = *value as usize * width;
-                        sum[at..at + width].iter_mut().zip(a).for_each(|(sum, x)| *sum += weight * x);
-                    }
+                    neighbour.add(*value, batch.weight(row), a, sum);
                 }
             });
             observed.par_iter_mut().zip(&plan.observed).for_each(|(table, &(a, b))| {
@@ -207,6 +245,7 @@ impl Accumulator for Summaries {
         add_all(&mut self.thirds, &other.thirds);
         add_all(&mut self.edges, &other.edges);
         add_all(&mut self.neighbours, &other.neighbours);
+        add_all(&mut self.sparse, &other.sparse);
         for (own, other) in self.observed.iter_mut().zip(other.observed) {
             other.into_iter().for_each(|(key, weight)| *own.entry(key).or_default() += weight);
         }
@@ -219,6 +258,10 @@ impl Accumulator for Summaries {
 
     fn finish(mut self) -> Result<Self> {
         let weight = self.weight.max(f64::MIN_POSITIVE);
+        for (sum, neighbour) in self.neighbours.iter_mut().zip(&self.plan.neighbours) {
+            neighbour.add(0.0, 1.0, &self.sparse[neighbour.views], sum);
+        }
+        self.sparse.iter_mut().for_each(|sum| sum.fill(0.0));
         for sums in [&mut self.seconds, &mut self.thirds, &mut self.edges, &mut self.neighbours] {
             sums.iter_mut().flatten().for_each(|sum| *sum /= weight);
         }

@@ -64,7 +64,7 @@ fn from_population(truth: &LatentTree, options: &MomentOptions) -> (LatentTree, 
             ColumnSummary { weight: rows, levels, ..ColumnSummary::default() }
         })
         .collect();
-    let mut problem = Problem::new(tree, schema.clone(), columns, options).unwrap();
+    let mut problem = Problem::new(tree.clone(), schema.clone(), columns, &Vec::new(), options).unwrap();
     let coordinates = problem.plan.coordinates.clone();
     // Coordinates of every value of every column, and their means given the states of a node.
     let values: Vec<Vec<Vec<f64>>> = (0..n_columns)
@@ -209,7 +209,9 @@ fn passes_merge_and_carry_over_bytes() {
     let mut source = data.source();
     let summary = crate::moments::fold(&mut source, crate::moments::Summary::new(Arc::clone(truth.schema())), &Silent).unwrap();
     let options = MomentOptions::new(2);
-    let mut problem = Problem::new(truth.tree(), Arc::clone(truth.schema()), summary.columns().to_vec(), &options).unwrap();
+    let mut problem =
+        Problem::new(truth.tree().clone(), Arc::clone(truth.schema()), summary.columns().to_vec(), &Vec::new(), &options)
+            .unwrap();
     let whole = {
         let mut it = LocalPairs::new(Arc::clone(&problem.plan));
         data.batches().iter().for_each(|batch| it.observe(batch).unwrap());
@@ -237,7 +239,8 @@ fn samples_of_mixed_models_give_models_near_them() {
         let found = by_moments(truth.tree(), &mut data.source(), None, &MomentOptions::new(2), &Silent).unwrap();
         // The mean log-likelihood of a model with q parameters fitted by maximum likelihood is q/2n above the truth's; moments are
         // less efficient, but not by more than a factor of ten in this many rows.
-        let score = |model: &LatentTree| Inference::new(model).score(&mut data.source(), &Silent, |_, _| Ok(())).unwrap().log_likelihood;
+        let score =
+            |model: &LatentTree| Inference::new(model).score(&mut data.source(), &Silent, |_, _| Ok(())).unwrap().log_likelihood;
         let (ours, theirs) = (score(&found.model), score(&truth));
         let parameters = truth.n_free_parameters() as f64;
         assert!(ours > theirs - 10.0 * parameters, "seed {seed}: {ours} {theirs}, {parameters} parameters, {:?}", found.warnings);

@@ -1,0 +1,277 @@
+//! A pass over the rows: how the features of variables with many of them go with their neighbours' coordinates.
+//!
+//! A variable of d features needs few coordinates to tell the states of a hidden node. With z the coordinates of some near variables, the
+//! leading left singular vectors of `D^(-1/2) (E[φ zᵀ] − E[φ] E[z]ᵀ)` are those that go with z. The neighbours may have many features themselves: the first pass
+//! sees them through random combinations, the second through what the first has found (one step of a power iteration). No d×d array is made, and a row costs its
+//! non-zero features. Features that hardly occur get less weight, `p/(p + 4/n)`, since their correlations are mostly chance.
+
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, StandardNormal};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::coordinates::{Coordinates, standards};
+use super::local_pairs::{add_all, from_bytes, mismatch, to_bytes};
+use crate::data::{Batch, BatchSource, Block, Kind, Schema};
+use crate::error::Result;
+use crate::linalg::symmetric_eigen;
+use crate::moments::{Accumulator, ColumnSummary, fold};
+use crate::observer::Observer;
+
+/// Variables with more features than this get fewer coordinates.
+pub(super) const NARROW: usize = 12;
+/// Random combinations of a variable's features in the first pass.
+const COMBINATIONS: usize = 12;
+/// Rows that a feature must occur in to be trusted by half.
+const TRUSTED: f64 = 4.0;
+/// Rows whose coordinates are held at once.
+const STRIP: usize = 512;
+
+/// What is collected.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct CrossPlan {
+    coordinates: Coordinates,
+    /// The variables with many features: for each the coordinates of its neighbours and the number of its features.
+    targets: Vec<(Vec<usize>, usize)>,
+    /// For each column the target it belongs to and its first feature there, and whether it has a feature for each label.
+    columns: Vec<Option<(usize, usize, bool)>>,
+}
+
+/// Sums `Σ w φ zᵀ` of each target, features as rows, with `Σ w z` at the end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct FeatureCross {
+    plan: Arc<CrossPlan>,
+    sums: Vec<Vec<f64>>,
+}
+
+impl FeatureCross {
+    fn new(plan: Arc<CrossPlan>) -> Self {
+        let sums = plan.targets.iter().map(|(places, n_features)| vec![0.0; (n_features + 1) * places.len()]).collect();
+        Self { plan, sums }
+    }
+
+    fn add(&mut self, column: usize, value: f64, weight: f64, near: &[Vec<f64>]) {
+        let Some((target, first, labelled)) = self.plan.columns[column] else { return };
+        if value.is_nan() || (!labelled && value == 0.0) {
+            return;
+        }
+        let (feature, factor) = if labelled { (first + value as usize, weight) } else { (first, weight * value) };
+        let near = &near[target];
+        let sums = &mut self.sums[target][feature * near.len()..][..near.len()];
+        sums.iter_mut().zip(near).for_each(|(sum, z)| *sum += factor * z);
+    }
+}
+
+impl Accumulator for FeatureCross {
+    type Output = Vec<Vec<f64>>;
+
+    fn observe(&mut self, batch: &Batch) -> Result<()> {
+        let plan = Arc::clone(&self.plan);
+        let n = plan.coordinates.len();
+        let mut numbers = Vec::new();
+        let mut near: Vec<Vec<f64>> = plan.targets.iter().map(|target| vec![0.0; target.0.len()]).collect();
+        for start in (0..batch.n_rows).step_by(STRIP) {
+            let rows = start..(start + STRIP).min(batch.n_rows);
+            plan.coordinates.fill(batch, rows.clone(), &mut numbers);
+            for (row, numbers) in rows.zip(numbers.chunks_exact(n)) {
+                let weight = batch.weight(row);
+                for ((near, (places, n_features)), sums) in near.iter_mut().zip(&plan.targets).zip(&mut self.sums) {
+                    near.iter_mut().zip(places).for_each(|(z, &place)| *z = numbers[place]);
+                    let total = &mut sums[n_features * places.len()..];
+                    total.iter_mut().zip(&*near).for_each(|(sum, z)| *sum += weight * z);
+                }
+                match &batch.block {
+                    Block::Dense(columns) => {
+                        columns.iter().enumerate().for_each(|(ix, data)| self.add(ix, data.number(row), weight, &near));
+                    }
+                    Block::Sparse(sparse) => sparse.row(row).for_each(|(ix, value)| self.add(ix, value, weight, &near)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, other: Self) -> Result<()> {
+        if self.plan != other.plan {
+            return Err(mismatch());
+        }
+        add_all(&mut self.sums, &other.sums);
+        Ok(())
+    }
+
+    fn empty(&self) -> Self {
+        Self::new(Arc::clone(&self.plan))
+    }
+
+    fn lanes(&self) -> usize {
+        // Each lane has its own sums: many for few features, one where they are large.
+        let cells: usize = self.sums.iter().map(Vec::len).sum();
+        if cells < 1 << 21 { 8 } else { 2 }
+    }
+
+    fn finish(self) -> Result<Self::Output> {
+        Ok(self.sums)
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        to_bytes(self)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        from_bytes(bytes)
+    }
+}
+
+/// Few coordinates for each variable of many features, each a combination of its standardised ones; `None` for the others.
+pub(super) type Directions = Vec<Option<(usize, Vec<f64>)>>;
+
+/// Number of features of a variable.
+pub(super) fn n_features(schema: &Schema, variable: usize) -> usize {
+    let columns = schema.variables()[variable].columns.iter();
+    columns
+        .map(|&column| match &schema.column(column).kind {
+            Kind::Categorical { labels } => labels.len(),
+            _ => 1,
+        })
+        .sum()
+}
+
+/// Finds the directions; `near[i]` are the variables that variable i is looked at with.
+pub(super) fn directions(
+    schema: &Schema,
+    summaries: &[ColumnSummary],
+    near: &[Vec<usize>],
+    wanted: usize,
+    source: &mut dyn BatchSource,
+    observer: &dyn Observer,
+) -> Result<Directions> {
+    let wide: Vec<usize> = (0..schema.variables().len()).filter(|&ix| n_features(schema, ix) > NARROW).collect();
+    let mut found: Directions = vec![None; schema.variables().len()];
+    if wide.is_empty() {
+        return Ok(found);
+    }
+    let weight = summaries.iter().map(|it| it.weight).fold(0.0, f64::max).max(1.0);
+    for &ix in &wide {
+        let mut rng = ChaCha8Rng::seed_from_u64(ix as u64);
+        let normal: Vec<f64> = (0..n_features(schema, ix) * COMBINATIONS).map(|_| StandardNormal.sample(&mut rng)).collect();
+        found[ix] = Some((COMBINATIONS, normal));
+        trust(schema, summaries, ix, weight, found[ix].as_mut().expect("just set"));
+    }
+    for name in ["features", "features again"] {
+        observer.stage(name, source.n_rows_hint());
+        let coordinates = Coordinates::new(schema, summaries, &found);
+        let targets: Vec<(Vec<usize>, usize)> = wide
+            .iter()
+            .map(|&ix| (near[ix].iter().flat_map(|&other| coordinates.of(other)).collect(), n_features(schema, ix)))
+            .collect();
+        let mut columns = vec![None; schema.columns().len()];
+        for (target, &ix) in wide.iter().enumerate() {
+            let mut first = 0;
+            for &column in &schema.variables()[ix].columns {
+                let labels = match &schema.column(column).kind {
+                    Kind::Categorical { labels } => Some(labels.len()),
+                    _ => None,
+                };
+                columns[column.get()] = Some((target, first, labels.is_some()));
+                first += labels.unwrap_or(1);
+            }
+        }
+        let plan = Arc::new(CrossPlan { coordinates, targets, columns });
+        let sums = fold(source, FeatureCross::new(Arc::clone(&plan)), observer)?.finish()?;
+        source.rewind()?;
+        let leading: Vec<(usize, Vec<f64>)> = wide
+            .par_iter()
+            .zip(sums)
+            .zip(&plan.targets)
+            .map(|((&ix, sums), (places, n_features))| {
+                let mut found = leading(schema, summaries, ix, &sums, *n_features, places.len(), weight, wanted);
+                trust(schema, summaries, ix, weight, &mut found);
+                found
+            })
+            .collect();
+        wide.iter().zip(leading).for_each(|(&ix, directions)| found[ix] = Some(directions));
+    }
+    Ok(found)
+}
+
+/// Means and scales of all features of a variable.
+fn all_standards(schema: &Schema, summaries: &[ColumnSummary], ix: usize) -> Vec<(f64, f64)> {
+    let columns = schema.variables()[ix].columns.iter();
+    columns.flat_map(|&column| standards(&schema.column(column).kind, &summaries[column.get()])).collect()
+}
+
+/// How far a feature is trusted, as a factor of its standardised value.
+fn trusted((mean, scale): (f64, f64), kind_is_number: bool, weight: f64) -> f64 {
+    // A feature that occurs in few rows: its scale is 1/√p.
+    if kind_is_number || scale == 0.0 || mean <= 0.0 { 1.0 } else { (mean / (mean + TRUSTED / weight)).sqrt() }
+}
+
+fn trust(schema: &Schema, summaries: &[ColumnSummary], ix: usize, weight: f64, (width, rows): &mut (usize, Vec<f64>)) {
+    let factors = factors(schema, summaries, ix, weight);
+    for (row, factor) in rows.chunks_exact_mut((*width).max(1)).zip(factors) {
+        row.iter_mut().for_each(|value| *value *= factor);
+    }
+}
+
+fn factors(schema: &Schema, summaries: &[ColumnSummary], ix: usize, weight: f64) -> Vec<f64> {
+    let columns = schema.variables()[ix].columns.iter();
+    columns
+        .flat_map(|&column| {
+            let kind = &schema.column(column).kind;
+            let number = matches!(kind, Kind::Continuous);
+            standards(kind, &summaries[column.get()]).into_iter().map(move |standard| trusted(standard, number, weight))
+        })
+        .collect()
+}
+
+/// The leading left singular vectors of the scaled and centred sums.
+#[expect(clippy::too_many_arguments, reason = "one call, each is one array or its size")]
+fn leading(
+    schema: &Schema,
+    summaries: &[ColumnSummary],
+    ix: usize,
+    sums: &[f64],
+    n_features: usize,
+    m: usize,
+    weight: f64,
+    wanted: usize,
+) -> (usize, Vec<f64>) {
+    let (cells, total) = sums.split_at(n_features * m);
+    let standards = all_standards(schema, summaries, ix);
+    let factors = factors(schema, summaries, ix, weight);
+    let mut scaled = vec![0.0; n_features * m];
+    for (((out, row), (mean, scale)), factor) in
+        scaled.chunks_exact_mut(m.max(1)).zip(cells.chunks_exact(m.max(1))).zip(&standards).zip(&factors)
+    {
+        for ((out, sum), total) in out.iter_mut().zip(row).zip(total) {
+            *out = factor * scale * (sum - mean * total) / weight;
+        }
+    }
+    // YᵀY is small: its eigenvectors give the right singular vectors.
+    let mut inner = vec![0.0; m * m];
+    for row in scaled.chunks_exact(m.max(1)) {
+        for (i, x) in row.iter().enumerate() {
+            if *x != 0.0 {
+                inner[i * m..i * m + m].iter_mut().zip(row).for_each(|(cell, y)| *cell += x * y);
+            }
+        }
+    }
+    let Some((values, vectors)) = symmetric_eigen(&inner, m) else { return (0, Vec::new()) };
+    let mut order: Vec<usize> = (0..m).collect();
+    order.sort_by(|&a, &b| values[b].total_cmp(&values[a]).then(a.cmp(&b)));
+    let largest = order.first().map_or(0.0, |&at| values[at]);
+    order.retain(|&at| values[at] > 1e-14 * largest && values[at] > 0.0);
+    order.truncate(wanted);
+    let width = order.len();
+    let mut out = vec![0.0; n_features * width];
+    for (out, row) in out.chunks_exact_mut(width.max(1)).zip(scaled.chunks_exact(m.max(1))) {
+        for (out, &at) in out.iter_mut().zip(&order) {
+            let vector = &vectors[at * m..at * m + m];
+            *out = row.iter().zip(vector).map(|(x, v)| x * v).sum::<f64>() / values[at].sqrt();
+        }
+    }
+    (width, out)
+}
