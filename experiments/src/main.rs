@@ -7,6 +7,7 @@
 mod choi_structure;
 mod chow_liu;
 mod huang_parameters;
+mod huang_table;
 mod record;
 
 use std::path::PathBuf;
@@ -36,6 +37,8 @@ enum Experiment {
     ChoiStructure(choi_structure::ChoiArgs),
     /// Huang et al. 2020, §8: tables learned from samples, beside counting with the hidden states shown
     HuangParameters(huang_parameters::ParameterArgs),
+    /// Huang et al. 2020, Table 2: many dimensions and many variables
+    HuangTable(huang_table::TableArgs),
 }
 
 fn main() -> ExitCode {
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Experiment::ChowLiu => chow_liu::run(&data),
         Experiment::ChoiStructure(args) => choi_structure::run(&args),
         Experiment::HuangParameters(args) => huang_parameters::run(&args),
+        Experiment::HuangTable(args) => huang_table::run(&args),
     };
     let table = match outcome {
         Ok(table) => table,

@@ -40,6 +40,7 @@
 //! The library never prints, keeps no global state, and gives the same bytes for the same seed and data at any number of
 //! threads. Progress and cancelling go through an [`Observer`].
 
+mod coordinates;
 pub mod data;
 pub mod distance;
 mod error;

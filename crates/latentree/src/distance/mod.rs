@@ -11,6 +11,7 @@ mod estimate;
 mod estimator;
 mod features;
 mod file;
+mod from_rows;
 mod judge;
 mod matrix;
 mod table;
@@ -20,4 +21,5 @@ mod variable;
 
 pub use estimate::{choose_estimator, estimate};
 pub use estimator::{DistanceOptions, Estimator};
+pub use from_rows::{from_rows, moments_for};
 pub use matrix::DistanceMatrix;

@@ -11,6 +11,7 @@ mod accumulator;
 mod executor;
 mod pair;
 mod summary;
+pub(crate) mod sums;
 
 pub use accumulator::Accumulator;
 pub use executor::fold;

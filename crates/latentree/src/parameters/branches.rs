@@ -5,12 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::coordinates::Coordinates;
+use crate::coordinates::Coordinates;
 use crate::index::NodeIx;
 use crate::tree::Tree;
 
 /// Most coordinates of one group.
-const MOST_COORDINATES: usize = 60;
+pub(super) const MOST_COORDINATES: usize = 60;
 /// Most variables of one group.
 const MOST_VARIABLES: usize = 16;
 
@@ -28,13 +28,15 @@ pub(super) struct Views {
 }
 
 impl Views {
-    /// The views of a hidden node with at least three neighbours; `variable_of[node]` is the variable of an observed node.
+    /// The views of a hidden node with at least three neighbours, each of about `most` coordinates or fewer; `variable_of[node]` is the variable of
+    /// an observed node.
     pub(super) fn new(
         tree: &Tree,
         node: NodeIx,
         n_states: usize,
         variable_of: &[Option<usize>],
         coordinates: &Coordinates,
+        most: usize,
     ) -> Self {
         let branches: Vec<Vec<usize>> =
             tree.links(node).iter().map(|link| nearest(tree, node, Some(link.to), variable_of, 4 * MOST_VARIABLES)).collect();
@@ -59,7 +61,7 @@ impl Views {
                 for branch in &members {
                     let Some(&variable) = branch.get(rank) else { continue };
                     let range = coordinates.of(variable);
-                    if n_variables > 0 && (chosen.len() + range.len() > MOST_COORDINATES || n_variables == MOST_VARIABLES) {
+                    if n_variables > 0 && (chosen.len() + range.len() > most || n_variables == MOST_VARIABLES) {
                         continue;
                     }
                     chosen.extend(range);

@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::branches::{Views, nearest};
-use super::coordinates::{Coordinates, standards};
-use super::feature_cross::{self, Directions};
+use super::branches::{MOST_COORDINATES, Views, nearest};
 use super::local_pairs::{LocalPairs, Plan};
 use super::summaries::{Neighbour, Summaries, SummaryPlan};
-use crate::data::{BatchSource, Schema};
+use crate::coordinates::feature_cross::{self, Directions};
+use crate::coordinates::{Coordinates, standards};
+use crate::data::{BatchSource, Schema, SelectedRows};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
 use crate::linalg::{Cholesky, Matrix, jacobi_svd, symmetric_eigen};
@@ -33,6 +33,10 @@ use crate::observer::Observer;
 use crate::tensor::{Decomposition, Mixture, Options, Whitening};
 use crate::tree::{Edge, Node, Rooted, Tree};
 
+/// Most rows that directions are found with.
+const ROWS_FOR_PAIRS: u64 = 1 << 14;
+/// Multiplications that the first pass may cost.
+const MOST_WORK: f64 = 1e10;
 /// Variables that one of many features is looked at with.
 const MOST_NEAR: usize = 6;
 /// No probability is less than this after projection.
@@ -127,13 +131,18 @@ pub fn by_moments(
     let variable_of = variables_of(&tree, &schema)?;
     let wanted = tree.node_ixs().filter(|&node| !tree.is_observed(node)).map(|node| options.n_states(node)).max().unwrap_or(2);
     let near = near(&tree, &schema, &variable_of);
-    let directions = feature_cross::directions(&schema, summary.columns(), &near, wanted + 2, source, observer)?;
+    let directions = feature_cross::directions(&schema, summary.columns(), &near, wanted, source, observer)?;
     let mut problem = Problem::new(tree, schema, summary.columns().to_vec(), &directions, options)?;
     problem.warnings.splice(0..0, warnings);
     observer.stage("pairs", source.n_rows_hint());
-    let pairs = fold(source, LocalPairs::new(Arc::clone(&problem.plan)), observer)?.finish()?;
+    // Directions need not be exact to give exact tables: some rows tell them well enough.
+    let step = summary.n_rows().div_ceil(ROWS_FOR_PAIRS).max(1);
+    let pairs = {
+        let mut some = SelectedRows::new(&mut *source, |row| row % step == 0);
+        fold(&mut some, LocalPairs::new(Arc::clone(&problem.plan)), observer)?.finish()?
+    };
     source.rewind()?;
-    let plan = problem.summarise(&pairs, summary.total_weight());
+    let plan = problem.summarise(&pairs, summary.total_weight() / step as f64);
     observer.stage("triples", source.n_rows_hint());
     let summaries = fold(source, Summaries::new(plan), observer)?.finish()?;
     source.rewind()?;
@@ -169,6 +178,9 @@ impl Problem {
     ) -> Result<Self> {
         let variable_of = variables_of(&tree, &schema)?;
         let coordinates = Coordinates::new(&schema, &columns, directions);
+        // What the first pass costs: the squares of all views' sizes for every row.
+        let budget = (2.0 * MOST_WORK / (ROWS_FOR_PAIRS as f64 * tree.n_hidden().max(1) as f64)).sqrt() / 3.0;
+        let most = (budget as usize).clamp(8, MOST_COORDINATES);
         let mut views = Vec::new();
         for node in tree.node_ixs().filter(|&node| !tree.is_observed(node)) {
             let n_states = options.n_states(node);
@@ -180,7 +192,7 @@ impl Problem {
                     format!("hidden node {} has fewer than three neighbours and cannot be told from data", tree.name(node));
                 return Err(Error::tree(problem));
             }
-            views.push(Views::new(&tree, node, n_states, &variable_of, &coordinates));
+            views.push(Views::new(&tree, node, n_states, &variable_of, &coordinates, most));
         }
         Ok(Self { tree, schema, columns, variable_of, plan: Arc::new(Plan { coordinates, views }), warnings: Vec::new() })
     }
@@ -599,8 +611,8 @@ fn directions(views: &Views, gram: &[f64], rows: f64) -> (usize, [Vec<f64>; 3]) 
             continue;
         }
         let svd = jacobi_svd(cross.cells(), a, b);
-        // What correlations of nothing would reach.
-        let noise = ((a as f64).sqrt() + (b as f64).sqrt()) / rows.sqrt();
+        // Half of what correlations of nothing would reach: the decomposition says more about states that are hardly there.
+        let noise = 0.5 * ((a as f64).sqrt() + (b as f64).sqrt()) / rows.sqrt();
         let wanted = k - 1;
         let supported = svd.values.iter().take(wanted).take_while(|&&value| value > noise.max(1e-9)).count();
         k = k.min(supported + 1).max(2);

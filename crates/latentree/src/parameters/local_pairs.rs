@@ -6,10 +6,11 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::branches::Views;
-use super::coordinates::Coordinates;
+use crate::coordinates::Coordinates;
 use crate::data::Batch;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::moments::Accumulator;
+use crate::moments::sums::{add_all, from_bytes, mismatch, to_bytes};
 
 /// Coordinates written at once.
 const MOST_NUMBERS: usize = 1 << 19;
@@ -113,22 +114,4 @@ impl Accumulator for LocalPairs {
     fn from_bytes(bytes: &[u8]) -> Result<Self> {
         from_bytes(bytes)
     }
-}
-
-/// Adds sums of the same shapes.
-pub(super) fn add_all(own: &mut [Vec<f64>], other: &[Vec<f64>]) {
-    own.iter_mut().flatten().zip(other.iter().flatten()).for_each(|(own, other)| *own += other);
-}
-
-pub(super) fn mismatch() -> Error {
-    let (left, right) = ("statistics".to_owned(), "statistics".to_owned());
-    Error::Mismatch { left, right, problem: "they are of different trees, views or columns".to_owned() }
-}
-
-pub(super) fn to_bytes(it: &impl Serialize) -> Result<Vec<u8>> {
-    serde_json::to_vec(it).map_err(|error| Error::option("statistics", error.to_string()))
-}
-
-pub(super) fn from_bytes<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|error| Error::option("statistics", format!("the bytes cannot be read: {error}")))
 }

@@ -4,8 +4,6 @@
 
 mod branches;
 mod by_moments;
-mod coordinates;
-mod feature_cross;
 mod local_pairs;
 mod summaries;
 #[cfg(test)]

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::coordinates::column_numbers;
-use super::local_pairs::{Plan, add_all, from_bytes, mismatch, to_bytes};
+use super::local_pairs::Plan;
+use crate::coordinates::column_numbers;
 use crate::data::{Batch, Block};
 use crate::error::Result;
 use crate::moments::Accumulator;
+use crate::moments::sums::{add_all, from_bytes, mismatch, to_bytes};
 
 /// A column of an observed neighbour of a hidden node.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

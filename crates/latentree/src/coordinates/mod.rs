@@ -5,7 +5,11 @@
 //! does no harm: what is zero where a cell is missing is one more function of the row that is independent of the rest given the
 //! hidden parent, as long as being missing is.
 //!
-//! A variable of many features has fewer coordinates: the directions of its features that go with its neighbours.
+//! A variable of many features has fewer coordinates: the directions of its features that go with its neighbours
+//! ([`feature_cross`]). Rows seen through coordinates are rows again ([`compressed`]), with a group of numbers for each variable.
+
+pub(crate) mod compressed;
+pub(crate) mod feature_cross;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +41,7 @@ enum ColumnKind {
 
 /// Coordinates of all variables of a schema.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Coordinates {
+pub(crate) struct Coordinates {
     columns: Vec<ColumnMap>,
     /// First coordinate of each variable, and their number at the end.
     starts: Vec<usize>,
@@ -46,7 +50,7 @@ pub(super) struct Coordinates {
 }
 
 /// Mean and scale of every feature of a column.
-pub(super) fn standards(kind: &Kind, summary: &ColumnSummary) -> Vec<(f64, f64)> {
+pub(crate) fn standards(kind: &Kind, summary: &ColumnSummary) -> Vec<(f64, f64)> {
     let weight = summary.weight.max(f64::MIN_POSITIVE);
     match kind {
         Kind::Binary { .. } => {
@@ -69,7 +73,7 @@ pub(super) fn standards(kind: &Kind, summary: &ColumnSummary) -> Vec<(f64, f64)>
 impl Coordinates {
     /// One coordinate per feature; `directions[i]`, where given, are coordinates of variable i as combinations of its standardised features,
     /// a row for each feature.
-    pub(super) fn new(schema: &Schema, summaries: &[ColumnSummary], directions: &[Option<(usize, Vec<f64>)>]) -> Self {
+    pub(crate) fn new(schema: &Schema, summaries: &[ColumnSummary], directions: &[Option<(usize, Vec<f64>)>]) -> Self {
         let mut columns: Vec<Option<ColumnMap>> = vec![None; schema.columns().len()];
         let mut starts = vec![0];
         for (ix, variable) in schema.variables().iter().enumerate() {
@@ -110,22 +114,22 @@ impl Coordinates {
     }
 
     /// Number of coordinates of all variables.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.base.len()
     }
 
     /// Number of columns.
-    pub(super) fn n_columns(&self) -> usize {
+    pub(crate) fn n_columns(&self) -> usize {
         self.columns.len()
     }
 
     /// The coordinates of a variable.
-    pub(super) fn of(&self, variable: usize) -> std::ops::Range<usize> {
+    pub(crate) fn of(&self, variable: usize) -> std::ops::Range<usize> {
         self.starts[variable]..self.starts[variable + 1]
     }
 
     /// Writes the coordinates of some rows of a batch, row by row.
-    pub(super) fn fill(&self, batch: &Batch, rows: std::ops::Range<usize>, out: &mut Vec<f64>) {
+    pub(crate) fn fill(&self, batch: &Batch, rows: std::ops::Range<usize>, out: &mut Vec<f64>) {
         let n = self.len();
         out.clear();
         match &batch.block {
@@ -153,7 +157,7 @@ impl Coordinates {
 
     /// The coordinates of a variable of one column with this value.
     #[cfg(test)]
-    pub(super) fn of_value(&self, column: usize, value: f64) -> Vec<f64> {
+    pub(crate) fn of_value(&self, column: usize, value: f64) -> Vec<f64> {
         let map = &self.columns[column];
         let mut all = vec![0.0; self.len()];
         map.add(value, &mut all);
@@ -193,7 +197,7 @@ impl ColumnMap {
 }
 
 /// The cells of one column in some rows, as numbers with NaN for missing; sparse rows are looked up.
-pub(super) fn column_numbers(batch: &Batch, column: usize, rows: std::ops::Range<usize>, out: &mut Vec<f64>) {
+pub(crate) fn column_numbers(batch: &Batch, column: usize, rows: std::ops::Range<usize>, out: &mut Vec<f64>) {
     out.clear();
     match &batch.block {
         Block::Dense(columns) => match &columns[column] {

@@ -2,7 +2,8 @@
 //!
 //! A variable of d features needs few coordinates to tell the states of a hidden node. With z the coordinates of some near variables, the
 //! leading left singular vectors of `D^(-1/2) (E[φ zᵀ] − E[φ] E[z]ᵀ)` are those that go with z. The neighbours may have many features themselves: the first pass
-//! sees them through random combinations, the second through what the first has found (one step of a power iteration). No d×d array is made, and a row costs its
+//! sees them through random combinations, each further one through what the one before has found, until singular values settle (a power iteration over all
+//! variables at once). No d×d array is made, and a row costs its
 //! non-zero features. Features that hardly occur get less weight, `p/(p + 4/n)`, since their correlations are mostly chance.
 
 use std::sync::Arc;
@@ -13,17 +14,23 @@ use rand_distr::{Distribution as _, StandardNormal};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::coordinates::{Coordinates, standards};
-use super::local_pairs::{add_all, from_bytes, mismatch, to_bytes};
+use super::{Coordinates, standards};
 use crate::data::{Batch, BatchSource, Block, Kind, Schema};
 use crate::error::Result;
 use crate::linalg::symmetric_eigen;
-use crate::moments::{Accumulator, ColumnSummary, fold};
+use crate::moments::{
+    Accumulator, ColumnSummary, fold,
+    sums::{add_all, from_bytes, mismatch, to_bytes},
+};
 use crate::observer::Observer;
 
 /// Variables with more features than this get fewer coordinates.
-pub(super) const NARROW: usize = 12;
-/// Random combinations of a variable's features in the first pass.
+pub(crate) const NARROW: usize = 12;
+/// Most passes over the rows.
+const MOST_PASSES: usize = 24;
+/// Relative growth of the singular values at which they have settled.
+const SETTLED: f64 = 0.005;
+/// Directions of a variable's features that are followed; random in the first pass.
 const COMBINATIONS: usize = 12;
 /// Rows that a feature must occur in to be trusted by half.
 const TRUSTED: f64 = 4.0;
@@ -126,10 +133,10 @@ impl Accumulator for FeatureCross {
 }
 
 /// Few coordinates for each variable of many features, each a combination of its standardised ones; `None` for the others.
-pub(super) type Directions = Vec<Option<(usize, Vec<f64>)>>;
+pub(crate) type Directions = Vec<Option<(usize, Vec<f64>)>>;
 
 /// Number of features of a variable.
-pub(super) fn n_features(schema: &Schema, variable: usize) -> usize {
+pub(crate) fn n_features(schema: &Schema, variable: usize) -> usize {
     let columns = schema.variables()[variable].columns.iter();
     columns
         .map(|&column| match &schema.column(column).kind {
@@ -140,7 +147,7 @@ pub(super) fn n_features(schema: &Schema, variable: usize) -> usize {
 }
 
 /// Finds the directions; `near[i]` are the variables that variable i is looked at with.
-pub(super) fn directions(
+pub(crate) fn directions(
     schema: &Schema,
     summaries: &[ColumnSummary],
     near: &[Vec<usize>],
@@ -149,19 +156,14 @@ pub(super) fn directions(
     observer: &dyn Observer,
 ) -> Result<Directions> {
     let wide: Vec<usize> = (0..schema.variables().len()).filter(|&ix| n_features(schema, ix) > NARROW).collect();
-    let mut found: Directions = vec![None; schema.variables().len()];
     if wide.is_empty() {
-        return Ok(found);
+        return Ok(vec![None; schema.variables().len()]);
     }
-    let weight = summaries.iter().map(|it| it.weight).fold(0.0, f64::max).max(1.0);
-    for &ix in &wide {
-        let mut rng = ChaCha8Rng::seed_from_u64(ix as u64);
-        let normal: Vec<f64> = (0..n_features(schema, ix) * COMBINATIONS).map(|_| StandardNormal.sample(&mut rng)).collect();
-        found[ix] = Some((COMBINATIONS, normal));
-        trust(schema, summaries, ix, weight, found[ix].as_mut().expect("just set"));
-    }
-    for name in ["features", "features again"] {
-        observer.stage(name, source.n_rows_hint());
+    let weight = total_weight(summaries);
+    let mut found = random_directions(schema, summaries, COMBINATIONS);
+    let mut before = f64::INFINITY;
+    for pass in 0.. {
+        observer.stage("features", source.n_rows_hint());
         let coordinates = Coordinates::new(schema, summaries, &found);
         let targets: Vec<(Vec<usize>, usize)> = wide
             .iter()
@@ -182,19 +184,68 @@ pub(super) fn directions(
         let plan = Arc::new(CrossPlan { coordinates, targets, columns });
         let sums = fold(source, FeatureCross::new(Arc::clone(&plan)), observer)?.finish()?;
         source.rewind()?;
-        let leading: Vec<(usize, Vec<f64>)> = wide
+        let leading: Vec<Leading> = wide
             .par_iter()
             .zip(sums)
             .zip(&plan.targets)
             .map(|((&ix, sums), (places, n_features))| {
-                let mut found = leading(schema, summaries, ix, &sums, *n_features, places.len(), weight, wanted);
-                trust(schema, summaries, ix, weight, &mut found);
+                let mut found = leading(schema, summaries, ix, &sums, *n_features, places.len(), weight);
+                trust(schema, summaries, ix, weight, &mut found.width, &mut found.rows);
                 found
             })
             .collect();
-        wide.iter().zip(leading).for_each(|(&ix, directions)| found[ix] = Some(directions));
+        let strength: f64 = leading.iter().map(|it| it.values.iter().take(wanted).sum::<f64>()).sum();
+        let settled = strength <= before * (1.0 + SETTLED) && pass > 1;
+        before = strength;
+        let last = settled || pass + 1 == MOST_PASSES;
+        for (&ix, mut directions) in wide.iter().zip(leading) {
+            if last {
+                directions.truncate(wanted);
+            }
+            found[ix] = Some((directions.width, directions.rows));
+        }
+        if last {
+            break;
+        }
     }
     Ok(found)
+}
+
+/// Leading singular values with their left vectors, a row for each feature.
+struct Leading {
+    values: Vec<f64>,
+    width: usize,
+    rows: Vec<f64>,
+}
+
+impl Leading {
+    fn truncate(&mut self, wanted: usize) {
+        if self.width > wanted {
+            self.rows = self.rows.chunks_exact(self.width).flat_map(|row| row[..wanted].to_vec()).collect();
+            self.width = wanted;
+        }
+    }
+}
+
+fn total_weight(summaries: &[ColumnSummary]) -> f64 {
+    summaries.iter().map(|it| it.weight).fold(0.0, f64::max).max(1.0)
+}
+
+/// Random combinations of the features of variables with many of them.
+pub(crate) fn random_directions(schema: &Schema, summaries: &[ColumnSummary], width: usize) -> Directions {
+    let weight = total_weight(summaries);
+    let random = |ix: usize| {
+        let n = n_features(schema, ix);
+        if n <= NARROW {
+            return None;
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(ix as u64);
+        let directions = (width, (0..n * width).map(|_| StandardNormal.sample(&mut rng)).collect());
+        let (mut width, mut rows): (usize, Vec<f64>) = directions;
+        trust(schema, summaries, ix, weight, &mut width, &mut rows);
+        Some((width, rows))
+    };
+    (0..schema.variables().len()).into_par_iter().map(random).collect()
 }
 
 /// Means and scales of all features of a variable.
@@ -209,7 +260,7 @@ fn trusted((mean, scale): (f64, f64), kind_is_number: bool, weight: f64) -> f64 
     if kind_is_number || scale == 0.0 || mean <= 0.0 { 1.0 } else { (mean / (mean + TRUSTED / weight)).sqrt() }
 }
 
-fn trust(schema: &Schema, summaries: &[ColumnSummary], ix: usize, weight: f64, (width, rows): &mut (usize, Vec<f64>)) {
+fn trust(schema: &Schema, summaries: &[ColumnSummary], ix: usize, weight: f64, width: &mut usize, rows: &mut [f64]) {
     let factors = factors(schema, summaries, ix, weight);
     for (row, factor) in rows.chunks_exact_mut((*width).max(1)).zip(factors) {
         row.iter_mut().for_each(|value| *value *= factor);
@@ -228,7 +279,6 @@ fn factors(schema: &Schema, summaries: &[ColumnSummary], ix: usize, weight: f64)
 }
 
 /// The leading left singular vectors of the scaled and centred sums.
-#[expect(clippy::too_many_arguments, reason = "one call, each is one array or its size")]
 fn leading(
     schema: &Schema,
     summaries: &[ColumnSummary],
@@ -237,8 +287,10 @@ fn leading(
     n_features: usize,
     m: usize,
     weight: f64,
-    wanted: usize,
-) -> (usize, Vec<f64>) {
+) -> Leading {
+    if m == 0 {
+        return Leading { values: Vec::new(), width: 0, rows: Vec::new() };
+    }
     let (cells, total) = sums.split_at(n_features * m);
     let standards = all_standards(schema, summaries, ix);
     let factors = factors(schema, summaries, ix, weight);
@@ -259,12 +311,14 @@ fn leading(
             }
         }
     }
-    let Some((values, vectors)) = symmetric_eigen(&inner, m) else { return (0, Vec::new()) };
+    let Some((values, vectors)) = symmetric_eigen(&inner, m) else {
+        return Leading { values: Vec::new(), width: 0, rows: Vec::new() };
+    };
     let mut order: Vec<usize> = (0..m).collect();
     order.sort_by(|&a, &b| values[b].total_cmp(&values[a]).then(a.cmp(&b)));
     let largest = order.first().map_or(0.0, |&at| values[at]);
     order.retain(|&at| values[at] > 1e-14 * largest && values[at] > 0.0);
-    order.truncate(wanted);
+    order.truncate(COMBINATIONS);
     let width = order.len();
     let mut out = vec![0.0; n_features * width];
     for (out, row) in out.chunks_exact_mut(width.max(1)).zip(scaled.chunks_exact(m.max(1))) {
@@ -273,5 +327,5 @@ fn leading(
             *out = row.iter().zip(vector).map(|(x, v)| x * v).sum::<f64>() / values[at].sqrt();
         }
     }
-    (width, out)
+    Leading { values: order.iter().map(|&at| values[at].sqrt()).collect(), width, rows: out }
 }

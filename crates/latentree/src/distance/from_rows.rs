@@ -1,0 +1,87 @@
+//! Distances straight from rows, also where the pair moments of all features would not fit.
+
+use std::sync::Arc;
+
+use super::{DistanceMatrix, DistanceOptions, Estimator, estimate};
+use crate::coordinates::compressed::{Compressed, is_worth_it};
+use crate::data::{BatchSource, SelectedRows};
+use crate::error::Result;
+use crate::moments::{PairMoments, Summary, fold};
+use crate::observer::Observer;
+
+/// The pair moments that [`estimate`] is to be given: those of the columns or, where variables have so many features that these would be too many, of few
+/// coordinates of each variable (a group of numbers under the variable's name). The second needs more passes and no array of the size of two
+/// variables' features; its distances are canonical, and come from the rows of odd number, the coordinates from the others.
+///
+/// # Errors
+/// Those of the source, of [`PairMoments::new`], and [`Error::Cancelled`](crate::Error::Cancelled).
+pub fn moments_for(
+    source: &mut dyn BatchSource,
+    summary: &Summary,
+    options: &DistanceOptions,
+    observer: &dyn Observer,
+) -> Result<PairMoments> {
+    let schema = Arc::clone(source.schema());
+    let fits = matches!(options.estimator, Estimator::Auto | Estimator::Canonical);
+    if !fits || !is_worth_it(&schema) {
+        observer.stage("moments", source.n_rows_hint());
+        let moments = fold(source, PairMoments::new(schema)?, observer)?;
+        source.rewind()?;
+        return Ok(moments);
+    }
+    let mut compressed = Compressed::new(source, summary, options.n_hidden_states(), observer)?;
+    observer.stage("moments", compressed.n_rows_hint());
+    let moments = PairMoments::new(Arc::clone(compressed.schema()))?;
+    let moments = fold(&mut SelectedRows::new(&mut compressed, |row| row % 2 == 1), moments, observer)?;
+    compressed.rewind()?;
+    Ok(moments)
+}
+
+/// Distances between all variables of a source: [`moments_for`] and [`estimate`].
+///
+/// # Errors
+/// Those of the two.
+pub fn from_rows(
+    source: &mut dyn BatchSource,
+    summary: &Summary,
+    options: &DistanceOptions,
+    observer: &dyn Observer,
+) -> Result<DistanceMatrix> {
+    estimate(&moments_for(source, summary, options, observer)?, options, observer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inference::Inference;
+    use crate::observer::Silent;
+    use crate::simulate::{ParameterFamily, Shape, Simulation};
+    use crate::structure::{ChowLiuNeighborJoining, StructureLearner};
+    use crate::tree::same_structure;
+
+    #[test]
+    fn coordinates_of_wide_variables_give_the_distances_of_all_their_features() {
+        let family = ParameterFamily::Categorical { states: 40, hidden_states: 3, separation: 0.7 };
+        let model = Simulation::new(Shape::Complete { degree: 4 }, 12).family(family).seed(5).model().unwrap();
+        let data = Inference::new(&model).sample(20_000, 1).unwrap();
+        let summary = fold(&mut data.source(), Summary::new(Arc::clone(data.schema())), &Silent).unwrap();
+        let options = DistanceOptions::new().hidden_states(Some(3));
+        let plain = from_rows(&mut data.source(), &summary, &options, &Silent).unwrap();
+        let mut source = data.source();
+        let mut compressed = Compressed::new(&mut source, &summary, 3, &Silent).unwrap();
+        let moments = PairMoments::new(Arc::clone(compressed.schema())).unwrap();
+        let moments = fold(&mut SelectedRows::new(&mut compressed, |row| row % 2 == 1), moments, &Silent).unwrap();
+        let close = estimate(&moments, &options, &Silent).unwrap();
+        assert_eq!(close.names(), plain.names());
+        for i in 0..12 {
+            for j in 0..i {
+                let (Some(a), Some(b)) = (close.get(i, j), plain.get(i, j)) else { continue };
+                // Both estimate the same; canonical correlations of 39 × 39 noise are larger, so that far pairs seem nearer by
+                // all features than they are.
+                assert!((a - b).abs() < 0.2 * b.max(1.0), "{i} {j}: {a} {b}");
+            }
+        }
+        let tree = ChowLiuNeighborJoining::default().learn(&close, &Silent).unwrap();
+        assert!(same_structure(&tree, model.tree()));
+    }
+}
