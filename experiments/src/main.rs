@@ -7,6 +7,7 @@
 mod choi_structure;
 mod chow_liu;
 mod record;
+mod ruffini_decompositions;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,6 +34,8 @@ enum Experiment {
     ChowLiu,
     /// Choi et al. 2011, §7.1: structure recovery on Gaussian double stars, HMMs and 5-complete trees
     ChoiStructure(choi_structure::ChoiArgs),
+    /// Ruffini 2019, Figure 2.1: error and time of tensor decompositions on Poisson naive Bayes models
+    RuffiniDecompositions(ruffini_decompositions::RuffiniArgs),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let outcome = match cli.experiment {
         Experiment::ChowLiu => chow_liu::run(&data),
         Experiment::ChoiStructure(args) => choi_structure::run(&args),
+        Experiment::RuffiniDecompositions(args) => ruffini_decompositions::run(&args),
     };
     let table = match outcome {
         Ok(table) => table,
