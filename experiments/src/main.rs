@@ -9,6 +9,7 @@ mod chow_liu;
 mod huang_parameters;
 mod huang_table;
 mod record;
+mod ruffini_decompositions;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,6 +40,8 @@ enum Experiment {
     HuangParameters(huang_parameters::ParameterArgs),
     /// Huang et al. 2020, Table 2: many dimensions and many variables
     HuangTable(huang_table::TableArgs),
+    /// Ruffini 2019, Figure 2.1: error and time of tensor decompositions on Poisson naive Bayes models
+    RuffiniDecompositions(ruffini_decompositions::RuffiniArgs),
 }
 
 fn main() -> ExitCode {
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Experiment::ChoiStructure(args) => choi_structure::run(&args),
         Experiment::HuangParameters(args) => huang_parameters::run(&args),
         Experiment::HuangTable(args) => huang_table::run(&args),
+        Experiment::RuffiniDecompositions(args) => ruffini_decompositions::run(&args),
     };
     let table = match outcome {
         Ok(table) => table,

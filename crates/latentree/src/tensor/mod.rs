@@ -13,7 +13,8 @@
 //! 2. [`WhitenedTensor`]: the third moment in these numbers, `T = Σ_c ω_c^(-1/2) o_c ⊗ o_c ⊗ o_c` with orthonormal o_c, or any family
 //!    of whitened slices `H_r = O diag(m_r) Oᵀ`. Whoever has the rows makes one pass for it; no d×d×d array is needed;
 //! 3. [`Decomposition`]: T or the slices become [`Components`];
-//! 4. [`Mixture`]: components become probabilities and means in the views' own coordinates;
+//! 4. [`Mixture`]: components become probabilities and means in the views' own coordinates; of samples, best by
+//!    [`recover_coupled`](Mixture::recover_coupled), which weighs second and third moments by their noise;
 //! 5. [`Fit`]: whether k was too large or too small, with the numbers that say so.
 //!
 //! Everything is deterministic: the same arrays, options and seed give the same bytes.
@@ -46,6 +47,7 @@
 
 mod alternating_least_squares;
 mod components;
+mod coupled_recovery;
 mod fit;
 mod options;
 mod recovery;

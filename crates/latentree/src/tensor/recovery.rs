@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{Matrix, jacobi_svd};
 
 /// The least probability that is divided by.
-const LEAST_WEIGHT: f64 = 1e-12;
+pub(super) const LEAST_WEIGHT: f64 = 1e-12;
 
 /// Probabilities ω of the states of a hidden variable, and `E[x_v | h]`, in falling order of probability.
 ///
@@ -96,7 +96,7 @@ impl Mixture {
         Ok(Self::ordered(weights, vec![means], total, unsure))
     }
 
-    fn ordered(weights: Vec<f64>, means: Vec<Matrix>, total: f64, unsure: usize) -> Self {
+    pub(super) fn ordered(weights: Vec<f64>, means: Vec<Matrix>, total: f64, unsure: usize) -> Self {
         let mut order: Vec<usize> = (0..weights.len()).collect();
         order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
         let means = means.iter().map(|view| Matrix::from_fn(view.n_rows(), order.len(), |i, c| view[(i, order[c])])).collect();
