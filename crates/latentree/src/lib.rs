@@ -42,6 +42,7 @@
 
 pub mod data;
 pub mod distance;
+pub mod em;
 mod error;
 pub mod file;
 mod index;

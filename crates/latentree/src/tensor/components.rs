@@ -90,7 +90,15 @@ impl Components {
         let weights: Vec<f64> = order.iter().map(|&c| weights[c]).collect();
         let residual = residual(tensor, &vectors, &weights, &values);
         let gap = found.gap.unwrap_or_else(|| separation(&values));
-        Self { vectors, weights, residual, gap, whole: tensor.is_whole(), iterations: found.iterations, converged: found.converged }
+        Self {
+            vectors,
+            weights,
+            residual,
+            gap,
+            whole: tensor.is_whole(),
+            iterations: found.iterations,
+            converged: found.converged,
+        }
     }
 }
 

@@ -53,9 +53,9 @@ mod sidiwo;
 mod spectrum;
 mod svd_method;
 mod svtd;
+mod tensor_power_method;
 #[cfg(test)]
 mod tests;
-mod tensor_power_method;
 mod whitened;
 mod whitening;
 

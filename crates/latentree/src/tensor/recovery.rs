@@ -54,7 +54,8 @@ impl Mixture {
             }
             None => by_tensor.clone(),
             Some(moments) => {
-                let fits = moments.len() == scaled.len() && moments.iter().zip(&scaled).all(|(it, view)| it.len() == view.n_rows());
+                let fits =
+                    moments.len() == scaled.len() && moments.iter().zip(&scaled).all(|(it, view)| it.len() == view.n_rows());
                 if !fits || moments.iter().any(|moment| moment.iter().any(|x| !x.is_finite())) {
                     let problem = "one finite first moment is expected for each view, of its size".to_owned();
                     return Err(Error::Mismatch { left: "first moments".to_owned(), right: "views".to_owned(), problem });

@@ -148,9 +148,9 @@ fn factors_of_pair_moments_whiten_as_the_moments_themselves() {
         let k = 1 + seed as usize % 5;
         let truth = Truth::random(&mut rng, k, [20, 9, 14]);
         let pairs = truth.pairs();
-        let factors = pairs.each_ref().map(|pair| {
-            leading_singular_values(&DenseOperator { cells: pair.cells(), n_cols: pair.n_cols() }, k + 1, seed)
-        });
+        let factors = pairs
+            .each_ref()
+            .map(|pair| leading_singular_values(&DenseOperator { cells: pair.cells(), n_cols: pair.n_cols() }, k + 1, seed));
         let whitening = Whitening::of_view_factors(factors.each_ref(), k, 0.0).unwrap();
         let tensor = whitening.whiten(&truth.triple()).unwrap();
         let components = Decomposition::Sidiwo.decompose(&tensor, &Options::new()).unwrap();
@@ -286,11 +286,12 @@ fn sampled(truth: &Truth, rows: usize, rng: &mut ChaCha8Rng) -> ([Matrix; 3], Ve
     let share = 1.0 / rows as f64;
     let draw = |probability: &dyn Fn(usize) -> f64, n: usize, rng: &mut ChaCha8Rng| {
         let mut left: f64 = rng.random();
-        (0..n - 1).find(|&ix| {
-            left -= probability(ix);
-            left < 0.0
-        })
-        .unwrap_or(n - 1)
+        (0..n - 1)
+            .find(|&ix| {
+                left -= probability(ix);
+                left < 0.0
+            })
+            .unwrap_or(n - 1)
     };
     for _ in 0..rows {
         let state = draw(&|c| truth.weights[c], truth.weights.len(), rng);
@@ -344,8 +345,11 @@ fn errors_fall_with_the_root_of_rows_and_jacobi_is_the_most_accurate() {
         let spread = (differences.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / problems as f64).sqrt();
         // In theory the mean is below zero; two standard errors of a mean of 100 are allowed.
         assert!(mean <= 2.0 * spread / (problems as f64).sqrt(), "{method}: {mean} ± {spread}");
-        eprintln!("{method}: mean error {:.4}, jacobi {:.4}, difference {mean:.5} ± {spread:.5}",
-            other.iter().sum::<f64>() / 100.0, errors[0].iter().sum::<f64>() / 100.0);
+        eprintln!(
+            "{method}: mean error {:.4}, jacobi {:.4}, difference {mean:.5} ± {spread:.5}",
+            other.iter().sum::<f64>() / 100.0,
+            errors[0].iter().sum::<f64>() / 100.0
+        );
     }
 }
 
@@ -390,8 +394,9 @@ fn repeated_calls_give_the_same_bytes() {
 fn two_components_are_exact_for_any_number_of_slices() {
     let mut rng = ChaCha8Rng::seed_from_u64(8100);
     for n_slices in 1..30 {
-        let slices: Vec<(f64, f64, f64)> =
-            (0..n_slices).map(|_| (rng.random_range(-1.0..1.0), rng.random_range(-1.0..1.0), rng.random_range(-1.0..1.0))).collect();
+        let slices: Vec<(f64, f64, f64)> = (0..n_slices)
+            .map(|_| (rng.random_range(-1.0..1.0), rng.random_range(-1.0..1.0), rng.random_range(-1.0..1.0)))
+            .collect();
         // Ruffini's F of Theorem 5.3.3, from its five coefficients.
         let mut c = [0.0; 5];
         for (h11, h, h22) in &slices {

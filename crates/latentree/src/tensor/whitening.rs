@@ -132,9 +132,8 @@ impl Whitening {
         }
         let shapes = factors.map(|factor| (factor.left(0).len(), factor.right(0).len()));
         check_sizes(shapes, n_components)?;
-        let spectra = std::array::from_fn(|ix| {
-            Spectrum::new(PAIRS[ix], shapes[ix], factors[ix].values.clone(), n_components, cell_noise)
-        });
+        let spectra =
+            std::array::from_fn(|ix| Spectrum::new(PAIRS[ix], shapes[ix], factors[ix].values.clone(), n_components, cell_noise));
         let bases = [0, 1, 2].map(|view| {
             let beside = PAIRS.iter().zip(factors).filter(|((a, b), _)| *a == view || *b == view);
             let scaled = beside.flat_map(|(&(a, _), factor)| {
@@ -149,8 +148,10 @@ impl Whitening {
         let projected = std::array::from_fn(|ix| {
             let ((a, b), factor) = (PAIRS[ix], factors[ix]);
             let rank = factor.values.len();
-            let left = Matrix::new(rank, shapes[ix].0, (0..rank).flat_map(|it| factor.left(it).to_vec()).collect()).times(&bases[a]);
-            let right = Matrix::new(rank, shapes[ix].1, (0..rank).flat_map(|it| factor.right(it).to_vec()).collect()).times(&bases[b]);
+            let left =
+                Matrix::new(rank, shapes[ix].0, (0..rank).flat_map(|it| factor.left(it).to_vec()).collect()).times(&bases[a]);
+            let right =
+                Matrix::new(rank, shapes[ix].1, (0..rank).flat_map(|it| factor.right(it).to_vec()).collect()).times(&bases[b]);
             let scaled = Matrix::from_fn(rank, n_components, |it, col| factor.values[it] * right[(it, col)]);
             left.transposed_times(&scaled)
         });
@@ -166,7 +167,8 @@ impl Whitening {
         let pivot = 3 - a - b;
         let svd = &inverses[pivot_pair];
         check_rank(k, &svd.values, &format!("the pair moment of views {} and {}", a + 1, b + 1))?;
-        let inverse = Matrix::from_fn(k, k, |row, col| (0..k).map(|it| svd.right(it)[row] * svd.left(it)[col] / svd.values[it]).sum());
+        let inverse =
+            Matrix::from_fn(k, k, |row, col| (0..k).map(|it| svd.right(it)[row] * svd.left(it)[col] / svd.values[it]).sum());
         let pair = |first: usize, second: usize| {
             let ix = PAIRS.iter().position(|&it| it == (first.min(second), first.max(second))).expect("views differ");
             if first < second { pairs[ix].clone() } else { pairs[ix].transposed() }
@@ -292,7 +294,8 @@ fn check_rank(k: usize, values: &[f64], what: &str) -> Result<()> {
         return Ok(());
     }
     let shown: Vec<String> = values.iter().take(k + 1).map(|value| format!("{value:.3e}")).collect();
-    let remedy = if rank == 0 { "the views tell nothing of a common cause".to_owned() } else { format!("ask for at most {rank}") };
+    let remedy =
+        if rank == 0 { "the views tell nothing of a common cause".to_owned() } else { format!("ask for at most {rank}") };
     Err(Error::option("components", format!("{k} asked for, but {what} has rank {rank} (values {}): {remedy}", shown.join(", "))))
 }
 
