@@ -6,7 +6,7 @@ use super::maximise::{self, Smoothing};
 use crate::data::Batch;
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
-use crate::inference::{CountLayout, Engine, Expectation, Inference, WorkspacePool};
+use crate::inference::{CountLayout, Engine, Expectation, Inference, Scratch};
 use crate::model::{Distribution, LatentTree};
 use crate::moments::Accumulator;
 
@@ -39,7 +39,7 @@ pub struct ExpectedCounts {
     pub(super) model: Arc<LatentTree>,
     engine: Arc<Engine>,
     pub(super) layout: Arc<CountLayout>,
-    pool: Arc<WorkspacePool>,
+    scratch: Arc<Scratch>,
     pub(super) sums: Expectation,
 }
 
@@ -49,7 +49,7 @@ impl ExpectedCounts {
     pub fn new(model: Arc<LatentTree>) -> Self {
         let layout = Arc::new(CountLayout::new(&model));
         let sums = Expectation::none(&layout);
-        Self { engine: Arc::new(Engine::new(&model)), model, layout, pool: Arc::default(), sums }
+        Self { engine: Arc::new(Engine::new(&model)), model, layout, scratch: Arc::default(), sums }
     }
 
     /// The model under which counts are expected.
@@ -119,7 +119,7 @@ impl Accumulator for ExpectedCounts {
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let inference = Inference::with_engine(&self.model, Arc::clone(&self.engine));
-        let sums = inference.expect(batch, &self.layout, &self.pool)?;
+        let sums = inference.expect(batch, &self.layout, &self.scratch)?;
         self.sums.add(&sums);
         Ok(())
     }
@@ -141,7 +141,7 @@ impl Accumulator for ExpectedCounts {
             model: Arc::clone(&self.model),
             engine: Arc::clone(&self.engine),
             layout: Arc::clone(&self.layout),
-            pool: Arc::clone(&self.pool),
+            scratch: Arc::clone(&self.scratch),
             sums: Expectation::none(&self.layout),
         }
     }

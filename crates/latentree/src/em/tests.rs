@@ -7,11 +7,11 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Em, EmFit, ExpectedCounts, Smoothing, Start, Stop, merge_rows, template};
-use crate::data::{Batch, Block, ColumnData, Dataset, Kind, ReadOptions, Schema, open};
+use crate::data::{Batch, Block, ColumnData, Dataset, Kind, ReadOptions, Schema, SparseRows, open};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
-use crate::inference::Inference;
 use crate::inference::tests::{Enumeration, close, random_discrete, random_rows};
+use crate::inference::{Engine, Inference, Scratch, SparsePlan};
 use crate::model::{Distribution, Emission, LatentTree};
 use crate::moments::{Accumulator as _, PairMoments, fold};
 use crate::observer::Silent;
@@ -472,4 +472,108 @@ fn latent_class_models_reach_their_known_maxima() {
             assert!((reached - maximum).abs() < 1e-3, "{name} {classes}: {reached}, not {maximum}");
         }
     }
+}
+
+/// The same rows, non-zero cells only; missing ones are stored.
+fn sparse_rows(data: &Dataset) -> Dataset {
+    let n_columns = data.schema().columns().len();
+    let batches = data.batches().iter().map(|batch| {
+        let mut rows = SparseRows::default();
+        let mut values = Vec::new();
+        for row in 0..batch.n_rows {
+            for column in 0..n_columns {
+                let value = batch.number(row, crate::ColIx::new(column));
+                if value != 0.0 {
+                    rows.columns.push(column as u32);
+                    values.push(value);
+                }
+            }
+            rows.starts.push(rows.columns.len());
+        }
+        rows.values = Some(values);
+        Batch { block: Block::Sparse(rows), ..(**batch).clone() }
+    });
+    Dataset::new(Arc::clone(data.schema()), batches.collect())
+}
+
+#[test]
+fn sparse_evidence_gives_the_numbers_of_the_dense_schedule() {
+    let mut n_compared = 0;
+    for seed in 0..60_u64 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let options = RandomModelOptions {
+            n_observed: rng.random_range(1..40),
+            observed_inner: if seed % 2 == 0 { 0.4 } else { 0.0 },
+            n_degree_two: usize::from(seed % 3 == 0),
+            ..RandomModelOptions::default()
+        };
+        let model = random_model(&mut rng, &options).unwrap();
+        let inference = Inference::new(&model);
+        let missing = if seed % 4 == 0 { 0.0 } else { 0.1 };
+        let rows = weighted(&Dataset::read(&mut inference.sampler(100, seed).missing(missing)).unwrap(), seed);
+        let sparse = sparse_rows(&rows);
+        let counts = counts_of(&model, &rows);
+        let Engine::Discrete(plan) = Engine::new(&model) else { unreachable!() };
+        let Some(plan) = SparsePlan::new(&plan, model.schema().columns().len()) else { continue };
+        n_compared += 1;
+        let Block::Sparse(cells) = &sparse.batches()[0].block else { unreachable!() };
+        let found = plan.expect(&sparse.batches()[0], cells, &counts.layout);
+        assert!((found.log_likelihood - counts.log_likelihood()).abs() < 1e-9 * counts.log_likelihood().abs().max(1.0));
+        assert_eq!((found.rows, found.weight), (counts.rows(), counts.weight()));
+        for (a, b) in found.counts.iter().zip(&counts.sums.counts) {
+            assert!((a - b).abs() < 1e-9, "seed {seed}: {a} {b}");
+        }
+    }
+    assert!(n_compared > 40, "{n_compared}");
+}
+
+#[test]
+fn sparse_evidence_is_chosen_for_wide_sparse_rows_and_keeps_range() {
+    // A star of 3,000 leaves whose ones are rare in both states: products of ratios leave the range of doubles many times over.
+    let n = 3000;
+    let mut tree = Tree::new();
+    let hidden = tree.add_hidden("h").unwrap();
+    let mut schema = Schema::builder();
+    for ix in 0..n {
+        let group = if ix % 10 == 0 { tree.add_next_hidden() } else { NodeIx::new(tree.n_nodes() - 1 - ix % 10) };
+        let leaf = tree.add_observed(format!("x{ix}")).unwrap();
+        if ix % 10 == 0 {
+            tree.connect(hidden, group, None).unwrap();
+        }
+        tree.connect(group, leaf, None).unwrap();
+        schema = schema.scalar(format!("x{ix}"), Kind::binary());
+    }
+    let model = template(Arc::new(schema.build().unwrap()), tree, 2).unwrap();
+    let distributions = model.tree().node_ixs().map(|node| {
+        let values = match (model.variable(node), model.parent(node)) {
+            (Some(variable), _) => {
+                let rare = 1e-7 * (1.0 + variable.get() as f64);
+                vec![1.0 - rare, rare, 1.0 - 0.3 * rare, 0.3 * rare]
+            }
+            (None, Some(_)) => vec![0.8, 0.2, 0.3, 0.7],
+            (None, None) => vec![0.5, 0.5],
+        };
+        Distribution::Discrete(crate::model::Table::new(2, values))
+    });
+    let model = model.with_distributions(distributions.collect()).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut rows = SparseRows::default();
+    for row in 0..80 {
+        // Few ones in the rows that decide which schedule is chosen, many after them.
+        let share = if row < 64 { 0.003 } else { 0.5 };
+        rows.columns.extend((0..n as u32).filter(|_| rng.random_bool(share)));
+        rows.starts.push(rows.columns.len());
+    }
+    let batch = Batch { first_row: 0, n_rows: 80, block: Block::Sparse(rows), weights: None };
+    let sparse = Dataset::new(Arc::clone(model.schema()), vec![batch]);
+    let counts = counts_of(&model, &sparse);
+    let inference = Inference::new(&model);
+    let dense = inference.expect_dense(&sparse.batches()[0], &counts.layout, &Scratch::default()).unwrap();
+    assert!((dense.log_likelihood - counts.log_likelihood()).abs() < 1e-9 * dense.log_likelihood.abs());
+    let mut differs = false;
+    for (a, b) in dense.counts.iter().zip(&counts.sums.counts) {
+        assert!((a - b).abs() < 1e-9, "{a} {b}");
+        differs |= a != b;
+    }
+    assert!(differs, "the sparse schedule was chosen");
 }

@@ -6,15 +6,16 @@
 //! column's mean; a count leaf has `Σγ` and `Σγx`. A node of a Gaussian tree has the [`GAUSSIAN_SUMS`] sums of its own and its parent's expected moments.
 
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use rayon::prelude::*;
 
 use super::evidence::EvidenceBlock;
 use super::gaussian::{GaussianPlan, GaussianWorkspace};
 use super::plan::Term;
+use super::sparse::SparsePlan;
 use super::{AnyWorkspace, Engine, Inference};
-use crate::data::Batch;
+use crate::data::{Batch, Block};
 use crate::error::Result;
 use crate::index::{ColIx, NodeIx};
 use crate::model::{Distribution, Emission, LatentTree};
@@ -24,7 +25,7 @@ use crate::model::{Distribution, Emission, LatentTree};
 pub(crate) const GAUSSIAN_SUMS: usize = 9;
 
 /// Contiguous parts that a batch is cut into; never depends on the number of threads, since the order of additions follows from it.
-const PARTS: usize = 8;
+pub(super) const PARTS: usize = 8;
 
 /// Where the counts of each node are.
 #[derive(Debug, Clone, PartialEq)]
@@ -174,23 +175,27 @@ impl Expectation {
     }
 }
 
-/// Workspaces that are used again, whichever thread gets them.
+/// What the passes over one model's rows use again and again, on any thread.
 #[derive(Default)]
-pub(crate) struct WorkspacePool(Mutex<Vec<AnyWorkspace>>);
+pub(crate) struct Scratch {
+    workspaces: Mutex<Vec<AnyWorkspace>>,
+    /// Made when the first sparse batch comes.
+    sparse: OnceLock<Option<SparsePlan>>,
+}
 
-impl std::fmt::Debug for WorkspacePool {
+impl std::fmt::Debug for Scratch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("WorkspacePool")
+        f.write_str("Scratch")
     }
 }
 
-impl WorkspacePool {
+impl Scratch {
     fn take(&self) -> Option<AnyWorkspace> {
-        self.0.lock().ok()?.pop()
+        self.workspaces.lock().ok()?.pop()
     }
 
     fn give(&self, workspace: AnyWorkspace) {
-        if let Ok(mut pool) = self.0.lock() {
+        if let Ok(mut pool) = self.workspaces.lock() {
             pool.push(workspace);
         }
     }
@@ -201,7 +206,22 @@ impl Inference<'_> {
     ///
     /// # Errors
     /// [`Error::Mismatch`](crate::Error::Mismatch) if the batch has other columns.
-    pub(crate) fn expect(&self, batch: &Batch, layout: &CountLayout, pool: &WorkspacePool) -> Result<Expectation> {
+    pub(crate) fn expect(&self, batch: &Batch, layout: &CountLayout, scratch: &Scratch) -> Result<Expectation> {
+        self.check(batch)?;
+        if let (Block::Sparse(rows), Engine::Discrete(plan)) = (&batch.block, &*self.engine) {
+            let sparse = scratch.sparse.get_or_init(|| SparsePlan::new(plan, self.model.schema().columns().len()));
+            if let Some(sparse) = sparse.as_ref().filter(|sparse| sparse.pays(rows)) {
+                return Ok(sparse.expect(batch, rows, layout));
+            }
+        }
+        self.expect_dense(batch, layout, scratch)
+    }
+
+    /// Expected counts by the dense schedule.
+    ///
+    /// # Errors
+    /// As [`expect`](Self::expect).
+    pub(crate) fn expect_dense(&self, batch: &Batch, layout: &CountLayout, scratch: &Scratch) -> Result<Expectation> {
         self.check(batch)?;
         let step = self.block_rows();
         let no_small = vec![false; self.model.schema().columns().len()];
@@ -213,7 +233,7 @@ impl Inference<'_> {
         let parts: Vec<Range<usize>> = (0..PARTS).map(|ix| ix * n_blocks / PARTS..(ix + 1) * n_blocks / PARTS).collect();
         let part = |blocks: Range<usize>| {
             let mut sums = Expectation::none(layout);
-            let mut workspace = pool.take().unwrap_or_else(|| self.workspace());
+            let mut workspace = scratch.take().unwrap_or_else(|| self.workspace());
             for block in blocks {
                 let rows = block * step..batch.n_rows.min((block + 1) * step);
                 let weights = batch.weights.as_ref().map(|weights| &weights[rows.clone()]);
@@ -221,7 +241,7 @@ impl Inference<'_> {
                     self.expect_block(&mut workspace, block, weights, layout, &mut sums);
                 });
             }
-            pool.give(workspace);
+            scratch.give(workspace);
             sums
         };
         let sums: Vec<Expectation> = parts.into_par_iter().filter(|part| !part.is_empty()).map(part).collect();

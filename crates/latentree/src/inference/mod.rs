@@ -16,17 +16,20 @@ mod plan;
 mod posterior;
 mod query;
 mod sample;
+mod sparse;
 mod sum_product;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use evidence::Evidence;
-pub(crate) use expectation::{CountLayout, Expectation, GAUSSIAN_SUMS, WorkspacePool, emission_size};
+pub(crate) use expectation::{CountLayout, Expectation, GAUSSIAN_SUMS, Scratch, emission_size};
 pub use log_likelihood::Score;
 pub use most_probable::MostProbable;
 pub use posterior::Posterior;
 pub use query::{Answer, JointAnswer};
 pub use sample::Sampler;
+#[cfg(test)]
+pub(crate) use sparse::SparsePlan;
 
 use std::ops::Range;
 use std::sync::Arc;
