@@ -78,7 +78,7 @@ fn main() {
         );
     }
 
-    let (n_observed, n_rows, n_ones) = (10_000, 256, 100);
+    let (n_observed, n_rows, n_ones) = (10_000, 2048, 100);
     let wide = Arc::new(model(4000, n_observed, 0.05));
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut sparse = SparseRows::default();
@@ -98,7 +98,7 @@ fn main() {
     let sparse = data(Block::Sparse(sparse));
     let seconds = |rows: &Dataset| {
         let mut counts = ExpectedCounts::new(Arc::clone(&wide));
-        best(15, || counts.observe(&rows.batches()[0]).expect("the rows fit"))
+        best(8, || counts.observe(&rows.batches()[0]).expect("the rows fit"))
     };
     let (slow, fast) = (seconds(&dense), seconds(&sparse));
     let per_row = |seconds: f64| 1e6 * seconds / n_rows as f64;

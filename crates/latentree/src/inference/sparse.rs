@@ -35,18 +35,63 @@ const LARGEST: f64 = 1e100;
 
 const NONE: u32 = u32::MAX;
 
-/// A buffered node, numbered leaves first.
+/// A buffered node, numbered leaves first. Small, since paths jump about in memory.
 #[derive(Debug)]
 struct SparseNode {
     node: NodeIx,
     parent: u32,
-    /// Position of its states, of its relative message, and of its table.
-    states: usize,
-    message: usize,
-    table: usize,
-    n_states: usize,
-    n_parent_states: usize,
+    /// Position of its record in [`Walk::records`]; see [`Parts`].
+    record: u32,
+    /// Positions of its parent's products and beliefs there.
+    parent_products: u32,
+    parent_beliefs: u32,
+    n_states: u32,
+    n_parent_states: u32,
     is_observed: bool,
+}
+
+impl SparseNode {
+    fn n_cells(&self) -> usize {
+        self.n_states as usize * self.n_parent_states as usize
+    }
+
+    /// Numbers of a record.
+    fn size(&self) -> usize {
+        2 * (self.n_cells() + self.n_states as usize + self.n_parent_states as usize)
+    }
+
+    fn products(&self) -> usize {
+        self.record as usize + self.n_cells()
+    }
+
+    fn beliefs(&self) -> usize {
+        self.products() + self.n_states as usize
+    }
+}
+
+/// All numbers of a node, side by side: its relative table, the products and beliefs of its states, its relative message, and the
+/// sums over the rows so far of the counts with its parent and of the parent's mass.
+struct Parts<'a> {
+    table: &'a [f64],
+    products: &'a mut [f64],
+    beliefs: &'a mut [f64],
+    messages: &'a mut [f64],
+    edges: &'a mut [f64],
+    masses: &'a mut [f64],
+}
+
+impl<'a> Parts<'a> {
+    #[inline(always)]
+    fn of(node: &SparseNode, records: &'a mut [f64]) -> Self {
+        let (k, n) = (node.n_parent_states as usize, node.n_states as usize);
+        let record = &mut records[node.record as usize..][..node.size()];
+        let (table, record) = record.split_at_mut(k * n);
+        let (products, record) = record.split_at_mut(n);
+        let (beliefs, record) = record.split_at_mut(n);
+        let (messages, record) = record.split_at_mut(k);
+        let (edges, masses) = record.split_at_mut(k * n);
+        Self { table, products, beliefs, messages, edges, masses }
+    }
 }
 
 /// What a non-zero cell of a column does.
@@ -68,8 +113,8 @@ pub(crate) struct SparsePlan {
     base: Vec<f64>,
     /// Ratios of all leaves, at their `sums`.
     ratios: Vec<f64>,
-    n_states: usize,
-    n_messages: usize,
+    /// Numbers of all records.
+    n_records: usize,
     /// Log-likelihood of the row of all zeros.
     base_ln_likelihood: f64,
     /// Number of nodes of the dense schedule.
@@ -87,8 +132,7 @@ impl SparsePlan {
             relative: Vec::new(),
             base: Vec::new(),
             ratios: Vec::new(),
-            n_states: plan.n_states,
-            n_messages: 0,
+            n_records: 0,
             base_ln_likelihood: 0.0,
             n_steps: plan.steps.len(),
         };
@@ -127,14 +171,14 @@ impl SparsePlan {
                     let node = SparseNode {
                         node: step.node,
                         parent,
-                        states: *offset,
-                        message: sparse.n_messages,
-                        table: sparse.relative.len(),
-                        n_states: step.n_states,
-                        n_parent_states: k,
+                        record: u32::try_from(sparse.n_records).ok()?,
+                        parent_products: 0,
+                        parent_beliefs: 0,
+                        n_states: u32::try_from(step.n_states).ok()?,
+                        n_parent_states: u32::try_from(k).ok()?,
                         is_observed: column.is_some(),
                     };
-                    sparse.n_messages += k;
+                    sparse.n_records += node.size();
                     if let Some(column) = column {
                         cells[column.get()] = Some(Cell::Inner { at: number[*offset] });
                     }
@@ -162,6 +206,14 @@ impl SparsePlan {
                 }
             }
         }
+        u32::try_from(sparse.n_records).ok()?;
+        for at in 0..sparse.nodes.len() {
+            if let Some(parent) = sparse.nodes.get(sparse.nodes[at].parent as usize) {
+                let (products, beliefs) = (parent.products() as u32, parent.beliefs() as u32);
+                sparse.nodes[at].parent_products = products;
+                sparse.nodes[at].parent_beliefs = beliefs;
+            }
+        }
         sparse.cells = cells.into_iter().collect::<Option<Vec<Cell>>>()?;
         Some(sparse)
     }
@@ -169,31 +221,42 @@ impl SparsePlan {
     /// Whether sparse rows are worth it: whether the first rows visit few nodes.
     pub(crate) fn pays(&self, rows: &SparseRows) -> bool {
         let n_rows = rows.n_rows().min(TRIAL_ROWS);
-        let mut walk = Walk::new(self);
+        let mut on_path = vec![0_u64; self.nodes.len().div_ceil(64)];
         let mut visited = 0;
         for row in 0..n_rows {
-            for (column, value) in rows.row(row).filter(|cell| cell.1 != 0.0) {
-                self.mark(column, value, &mut walk);
+            for (column, _) in rows.row(row).filter(|cell| cell.1 != 0.0) {
+                self.mark_from(self.start_of(column), &mut on_path);
                 visited += 1;
             }
-            for word in &mut walk.on_path {
+            for word in &mut on_path {
                 visited += std::mem::take(word).count_ones() as usize;
             }
         }
         visited * COST < n_rows * self.n_steps
     }
 
-    /// Marks the path of a cell.
-    fn mark(&self, column: usize, value: f64, walk: &mut Walk) {
-        let mut at = match self.cells[column] {
+    /// The lowest node on the path of a column's cell.
+    #[inline(always)]
+    fn start_of(&self, column: usize) -> u32 {
+        match self.cells[column] {
             Cell::Leaf { parent, .. } => parent,
-            Cell::Inner { at } => {
-                walk.evidence[at as usize] = if value.is_nan() { NONE } else { value as u32 };
-                at
-            }
-        };
+            Cell::Inner { at } => at,
+        }
+    }
+
+    /// Marks the path of a cell.
+    #[inline(always)]
+    fn mark(&self, column: usize, value: f64, walk: &mut Walk) {
+        if let Cell::Inner { at } = self.cells[column] {
+            walk.evidence[at as usize] = if value.is_nan() { NONE } else { value as u32 };
+        }
+        self.mark_from(self.start_of(column), &mut walk.on_path);
+    }
+
+    #[inline(always)]
+    fn mark_from(&self, mut at: u32, on_path: &mut [u64]) {
         while at != NONE {
-            let (word, bit) = (&mut walk.on_path[at as usize / 64], 1_u64 << (at % 64));
+            let (word, bit) = (&mut on_path[at as usize / 64], 1_u64 << (at % 64));
             if *word & bit != 0 {
                 return;
             }
@@ -207,37 +270,37 @@ impl SparsePlan {
         let n_rows = rows.n_rows();
         let parts: Vec<Range<usize>> = (0..PARTS).map(|ix| ix * n_rows / PARTS..(ix + 1) * n_rows / PARTS).collect();
         let part = |range: Range<usize>| {
-            let mut sums = PathSums::new(self);
             let mut totals = Expectation { counts: Vec::new(), rows: 0, weight: 0.0, log_likelihood: 0.0, impossible_rows: 0 };
             let mut walk = Walk::new(self);
             for row in range {
                 let weight = batch.weight(row);
-                let ln = if weight > 0.0 { self.row(rows, row, weight, &mut walk, &mut sums) } else { 0.0 };
+                let ln = if weight > 0.0 { self.row(rows, row, weight, &mut walk) } else { 0.0 };
                 totals.add_row(weight, ln);
             }
-            (sums, totals)
+            (walk, totals)
         };
-        let parts: Vec<(PathSums, Expectation)> = parts.into_par_iter().filter(|it| !it.is_empty()).map(part).collect();
-        let mut sums = PathSums::new(self);
+        let parts: Vec<(Walk, Expectation)> = parts.into_par_iter().filter(|it| !it.is_empty()).map(part).collect();
+        let mut sums = Walk::new(self);
         let mut totals = Expectation::none(layout);
         for (part, part_totals) in &parts {
             sums.add(part);
             totals.add(part_totals);
         }
-        self.push_down(&sums, totals.weight, layout, &mut totals.counts);
+        self.push_down(sums, totals.weight, layout, &mut totals.counts);
         totals
     }
 
     /// Passes messages along the paths of a row, adds what its nodes expect, and gives its log-likelihood.
     #[inline]
-    fn row(&self, rows: &SparseRows, row: usize, weight: f64, walk: &mut Walk, sums: &mut PathSums) -> f64 {
+    fn row(&self, rows: &SparseRows, row: usize, weight: f64, walk: &mut Walk) -> f64 {
         let mut ln_scale = self.base_ln_likelihood;
         for (column, value) in rows.row(row).filter(|cell| cell.1 != 0.0) {
             self.mark(column, value, walk);
             if let Cell::Leaf { parent, sums, n_states, .. } = self.cells[column] {
                 let parent = &self.nodes[parent as usize];
-                let ratios = &self.ratios[sums + code(value, n_states) * parent.n_states..][..parent.n_states];
-                multiply(&mut walk.products[parent.states..][..parent.n_states], ratios, &mut ln_scale);
+                let k = parent.n_states as usize;
+                let ratios = &self.ratios[sums + code(value, n_states) * k..][..k];
+                multiply(&mut walk.records[parent.products()..][..k], ratios, &mut ln_scale);
             }
         }
         for word_ix in 0..walk.on_path.len() {
@@ -254,14 +317,15 @@ impl SparsePlan {
             while word != 0 {
                 let bit = 63 - word.leading_zeros() as usize;
                 word &= !(1 << bit);
-                self.down(word_ix * 64 + bit, weight, walk, sums);
+                self.down(word_ix * 64 + bit, weight, walk);
             }
         }
         for (column, value) in rows.row(row).filter(|cell| cell.1 != 0.0) {
             if let Cell::Leaf { parent, sums: at, n_states, .. } = self.cells[column] {
                 let parent = &self.nodes[parent as usize];
-                let own = &mut sums.leaves[at + code(value, n_states) * parent.n_states..][..parent.n_states];
-                own.iter_mut().zip(&walk.beliefs[parent.states..][..parent.n_states]).for_each(|(sum, belief)| *sum += belief);
+                let k = parent.n_states as usize;
+                let own = &mut walk.leaves[at + code(value, n_states) * k..][..k];
+                own.iter_mut().zip(&walk.records[parent.beliefs()..][..k]).for_each(|(sum, belief)| *sum += belief);
             }
         }
         ln_scale
@@ -270,80 +334,110 @@ impl SparsePlan {
     #[inline(always)]
     fn up(&self, at: usize, walk: &mut Walk, ln_scale: &mut f64) {
         let node = &self.nodes[at];
+        let parts = Parts::of(node, &mut walk.records);
         if node.is_observed && walk.evidence[at] != NONE {
-            for state in (0..node.n_states).filter(|&state| state != walk.evidence[at] as usize) {
-                walk.products[node.states + state] = 0.0;
+            for (state, product) in parts.products.iter_mut().enumerate() {
+                if state != walk.evidence[at] as usize {
+                    *product = 0.0;
+                }
             }
         }
-        let products = &walk.products[node.states..][..node.n_states];
-        let messages = &mut walk.messages[node.message..][..node.n_parent_states];
-        let table = &self.relative[node.table..][..node.n_states * node.n_parent_states];
-        for (message, row) in messages.iter_mut().zip(table.chunks_exact(node.n_states)) {
-            *message = row.iter().zip(products).map(|(entry, product)| entry * product).sum();
+        if let (&[a, b, c, d], &mut [x, y]) = (parts.table, &mut *parts.products)
+            && node.parent != NONE
+        {
+            // Two states under two: most trees are made of these.
+            let message = [a * x + b * y, c * x + d * y];
+            parts.messages.copy_from_slice(&message);
+            multiply(&mut walk.records[node.parent_products as usize..][..2], &message, ln_scale);
+            return;
+        }
+        for (message, row) in parts.messages.iter_mut().zip(parts.table.chunks_exact(parts.products.len())) {
+            *message = row.iter().zip(&*parts.products).map(|(entry, product)| entry * product).sum();
         }
         if node.parent == NONE {
-            *ln_scale += messages[0].ln();
-        } else {
-            let states = self.nodes[node.parent as usize].states;
-            multiply(&mut walk.products[states..][..node.n_parent_states], messages, ln_scale);
+            *ln_scale += parts.messages[0].ln();
+            return;
         }
+        // The parent's record comes after all of its children's.
+        let end = node.record as usize + node.size();
+        let (own, above) = walk.records.split_at_mut(end);
+        let k = node.n_parent_states as usize;
+        let first = node.beliefs() + node.n_states as usize;
+        multiply(&mut above[node.parent_products as usize - end..][..k], &own[first..first + k], ln_scale);
     }
 
     #[inline(always)]
-    fn down(&self, at: usize, weight: f64, walk: &mut Walk, sums: &mut PathSums) {
+    fn down(&self, at: usize, weight: f64, walk: &mut Walk) {
         let node = &self.nodes[at];
-        let (own, size) = (node.states..node.states + node.n_states, node.n_states);
-        walk.beliefs[own.clone()].fill(0.0);
-        for parent_state in 0..node.n_parent_states {
-            let mass = match node.parent {
-                NONE => weight,
-                parent => walk.beliefs[self.nodes[parent as usize].states + parent_state],
-            };
-            let message = node.message + parent_state;
-            sums.masses[message] += mass;
-            let ratio = if mass == 0.0 { 0.0 } else { mass / walk.messages[message] };
-            let table = node.table + parent_state * size..node.table + (parent_state + 1) * size;
-            let cells = sums.edges[table.clone()].iter_mut().zip(&self.relative[table]);
-            let states = walk.beliefs[own.clone()].iter_mut().zip(&walk.products[own.clone()]);
-            for ((edge, entry), (belief, product)) in cells.zip(states) {
-                let expected = ratio * entry * product;
-                *edge += expected;
-                *belief += expected;
+        let end = node.record as usize + node.size();
+        let (own, above) = walk.records.split_at_mut(end);
+        let k = node.n_parent_states as usize;
+        let of_root = [weight];
+        let masses = if node.parent == NONE { &of_root[..] } else { &above[node.parent_beliefs as usize - end..][..k] };
+        let parts = Parts::of(node, own);
+        if let (&[a, b, c, d], &mut [x, y], &[p, q]) = (parts.table, &mut *parts.products, masses)
+            && p > 0.0
+            && q > 0.0
+        {
+            let (first, second) = (p / parts.messages[0], q / parts.messages[1]);
+            let edges = [first * a * x, first * b * y, second * c * x, second * d * y];
+            parts.edges.iter_mut().zip(edges).for_each(|(sum, edge)| *sum += edge);
+            parts.masses.iter_mut().zip([p, q]).for_each(|(sum, mass)| *sum += mass);
+            parts.beliefs.copy_from_slice(&[edges[0] + edges[2], edges[1] + edges[3]]);
+        } else {
+            let n = parts.products.len();
+            parts.beliefs.fill(0.0);
+            for (parent_state, &mass) in masses.iter().enumerate() {
+                parts.masses[parent_state] += mass;
+                let ratio = if mass == 0.0 { 0.0 } else { mass / parts.messages[parent_state] };
+                let cells = parts.edges[parent_state * n..][..n].iter_mut().zip(&parts.table[parent_state * n..][..n]);
+                for ((edge, entry), (belief, product)) in cells.zip(parts.beliefs.iter_mut().zip(&*parts.products)) {
+                    let expected = ratio * entry * product;
+                    *edge += expected;
+                    *belief += expected;
+                }
             }
         }
-        walk.products[own].fill(1.0);
+        parts.products.fill(1.0);
         walk.evidence[at] = 0;
     }
 
     /// Adds the sums of the paths, and what flows into subtrees of zeros, to the counts.
-    fn push_down(&self, sums: &PathSums, weight: f64, layout: &CountLayout, counts: &mut [f64]) {
-        let mut total = vec![0.0; self.n_states];
+    fn push_down(&self, mut sums: Walk, weight: f64, layout: &CountLayout, counts: &mut [f64]) {
+        // The beliefs of a record are no longer needed: they become the mass of each state over all rows.
+        let mut base = self.base.len();
         for node in self.nodes.iter().rev() {
             let own = &mut counts[layout.range(node.node)];
-            for parent_state in 0..node.n_parent_states {
+            let (k, n) = (node.n_parent_states as usize, node.n_states as usize);
+            base -= k * n;
+            let end = node.record as usize + node.size();
+            let (below, above) = sums.records.split_at_mut(end);
+            let parts = Parts::of(node, below);
+            parts.beliefs.fill(0.0);
+            for parent_state in 0..k {
                 let all = match node.parent {
                     NONE => weight,
-                    parent => total[self.nodes[parent as usize].states + parent_state],
+                    _ => above[node.parent_beliefs as usize - end + parent_state],
                 };
                 // Both sums are positive; only rounding makes the rest negative.
-                let rest = (all - sums.masses[node.message + parent_state]).max(0.0);
-                for state in 0..node.n_states {
-                    let at = parent_state * node.n_states + state;
-                    let expected = sums.edges[node.table + at] + rest * self.base[node.table + at];
+                let rest = (all - parts.masses[parent_state]).max(0.0);
+                for state in 0..n {
+                    let at = parent_state * n + state;
+                    let expected = parts.edges[at] + rest * self.base[base + at];
                     own[at] += expected;
-                    total[node.states + state] += expected;
+                    parts.beliefs[state] += expected;
                 }
             }
         }
         for cell in &self.cells {
             let Cell::Leaf { node, parent, sums: at, n_states } = *cell else { continue };
             let parent = &self.nodes[parent as usize];
-            let k = parent.n_states;
+            let k = parent.n_states as usize;
             let own = &mut counts[layout.range(node)];
             for parent_state in 0..k {
                 let of = |code: usize| sums.leaves[at + code * k + parent_state];
                 let not_zero: f64 = (1..=n_states).map(of).sum();
-                own[parent_state * n_states] += (total[parent.states + parent_state] - not_zero).max(0.0);
+                own[parent_state * n_states] += (sums.records[parent.beliefs() + parent_state] - not_zero).max(0.0);
                 (1..n_states).for_each(|code| own[parent_state * n_states + code] += of(code));
             }
         }
@@ -370,48 +464,37 @@ fn multiply(products: &mut [f64], factors: &[f64], ln_scale: &mut f64) {
     }
 }
 
-/// The arrays of the row at hand; between rows, products are one, evidence is zero and nothing is on a path.
+/// The arrays of the row at hand, and the sums over rows. Between rows, products are one, evidence is zero and nothing is on a path.
 #[derive(Debug)]
 struct Walk {
     on_path: Vec<u64>,
     evidence: Vec<u32>,
-    products: Vec<f64>,
-    messages: Vec<f64>,
-    beliefs: Vec<f64>,
-}
-
-impl Walk {
-    fn new(plan: &SparsePlan) -> Self {
-        Self {
-            on_path: vec![0; plan.nodes.len().div_ceil(64)],
-            evidence: vec![0; plan.nodes.len()],
-            products: vec![1.0; plan.n_states],
-            messages: vec![0.0; plan.n_messages],
-            beliefs: vec![0.0; plan.n_states],
-        }
-    }
-}
-
-/// Sums over the rows in which a node was on a path.
-#[derive(Debug)]
-struct PathSums {
-    /// Expected counts of node and parent.
-    edges: Vec<f64>,
-    /// Mass of the parent.
-    masses: Vec<f64>,
+    records: Vec<f64>,
     /// Mass of the parent by the leaf's code.
     leaves: Vec<f64>,
 }
 
-impl PathSums {
+impl Walk {
     fn new(plan: &SparsePlan) -> Self {
-        Self { edges: vec![0.0; plan.relative.len()], masses: vec![0.0; plan.n_messages], leaves: vec![0.0; plan.ratios.len()] }
+        let mut records = vec![0.0; plan.n_records];
+        let mut tables = &plan.relative[..];
+        for node in &plan.nodes {
+            let (table, rest) = tables.split_at(node.n_cells());
+            tables = rest;
+            records[node.record as usize..][..table.len()].copy_from_slice(table);
+            records[node.products()..][..node.n_states as usize].fill(1.0);
+        }
+        Self {
+            on_path: vec![0; plan.nodes.len().div_ceil(64)],
+            evidence: vec![0; plan.nodes.len()],
+            records,
+            leaves: vec![0.0; plan.ratios.len()],
+        }
     }
 
+    /// Adds the sums of other rows. What is no sum is added too, and not used again.
     fn add(&mut self, other: &Self) {
-        let pairs = [(&mut self.edges, &other.edges), (&mut self.masses, &other.masses), (&mut self.leaves, &other.leaves)];
-        for (own, other) in pairs {
-            own.iter_mut().zip(other).for_each(|(own, other)| *own += other);
-        }
+        self.records.iter_mut().zip(&other.records).for_each(|(own, other)| *own += other);
+        self.leaves.iter_mut().zip(&other.leaves).for_each(|(own, other)| *own += other);
     }
 }
