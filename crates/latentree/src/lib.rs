@@ -10,6 +10,8 @@
 //! 6. [`inference`]: exact answers, linear in the tree ([`inference::Inference`]);
 //! 7. [`report`]: a model for people and for other programs.
 //!
+//! [`em`] fits a model's parameters to rows by maximum likelihood; it stands on [`model`] and [`inference`].
+//!
 //! The floor they share is [`tree`] (an arena tree and its splits), [`linalg`], [`tensor`] (third moments and their components),
 //! [`mod@file`] and the one [`Error`];
 //! [`simulate`] makes known models, for tests, benches and users.
@@ -43,6 +45,7 @@
 mod coordinates;
 pub mod data;
 pub mod distance;
+pub mod em;
 mod error;
 pub mod file;
 mod index;

@@ -43,6 +43,11 @@ impl GaussianPlan {
         });
         Self { steps: steps.collect(), n_nodes: model.tree().n_nodes() }
     }
+
+    /// Every node with its parent.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = (NodeIx, Option<NodeIx>)> + '_ {
+        self.steps.iter().map(|step| (step.node, step.parent))
+    }
 }
 
 /// The arrays of one block of rows; innermost index is the row.
@@ -78,6 +83,21 @@ impl GaussianWorkspace {
             residual: zeros(),
             ln_likelihood: vec![0.0; BLOCK_ROWS],
         }
+    }
+
+    pub(crate) fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Posterior mean (less the node's own mean), variance, and gain on the parent of a node in a row; after [`down`](Self::down).
+    pub(crate) fn centred(&self, node: NodeIx, row: usize) -> (f64, f64, f64) {
+        let at = node.get() * BLOCK_ROWS + row;
+        (self.mean[at], self.variance[at], self.gain[at])
+    }
+
+    /// The known value of a node less its mean; NaN where not known.
+    pub(crate) fn known(&self, node: NodeIx, row: usize) -> f64 {
+        self.known[node.get() * BLOCK_ROWS + row]
     }
 
     pub(crate) fn ln_likelihood(&self) -> &[f64] {

@@ -6,6 +6,7 @@
 
 mod density;
 mod evidence;
+mod expectation;
 mod gaussian;
 mod impute;
 mod log_likelihood;
@@ -15,18 +16,23 @@ mod plan;
 mod posterior;
 mod query;
 mod sample;
+mod sparse;
 mod sum_product;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use evidence::Evidence;
+pub(crate) use expectation::{CountLayout, Expectation, GAUSSIAN_SUMS, Scratch, emission_size};
 pub use log_likelihood::Score;
 pub use most_probable::MostProbable;
 pub use posterior::Posterior;
 pub use query::{Answer, JointAnswer};
 pub use sample::Sampler;
+#[cfg(test)]
+pub(crate) use sparse::SparsePlan;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -54,11 +60,12 @@ use sum_product::Workspace;
 #[derive(Debug)]
 pub struct Inference<'m> {
     model: &'m LatentTree,
-    engine: Engine,
+    engine: Arc<Engine>,
 }
 
+/// A model's compiled schedule.
 #[derive(Debug)]
-enum Engine {
+pub(crate) enum Engine {
     Discrete(Plan),
     Gaussian(GaussianPlan),
 }
@@ -77,14 +84,24 @@ enum Sweep {
     UpAndDown,
 }
 
+impl Engine {
+    pub(crate) fn new(model: &LatentTree) -> Self {
+        match model.family() {
+            Family::Discrete => Self::Discrete(Plan::new(model)),
+            Family::Gaussian => Self::Gaussian(GaussianPlan::new(model)),
+        }
+    }
+}
+
 impl<'m> Inference<'m> {
     /// Compiles a model.
     #[must_use]
     pub fn new(model: &'m LatentTree) -> Self {
-        let engine = match model.family() {
-            Family::Discrete => Engine::Discrete(Plan::new(model)),
-            Family::Gaussian => Engine::Gaussian(GaussianPlan::new(model)),
-        };
+        Self { model, engine: Arc::new(Engine::new(model)) }
+    }
+
+    /// Inference with a schedule compiled before, from this model.
+    pub(crate) fn with_engine(model: &'m LatentTree, engine: Arc<Engine>) -> Self {
         Self { model, engine }
     }
 
@@ -95,7 +112,7 @@ impl<'m> Inference<'m> {
     }
 
     fn block_rows(&self) -> usize {
-        match &self.engine {
+        match &*self.engine {
             Engine::Discrete(plan) => plan.block_rows,
             Engine::Gaussian(_) => gaussian::BLOCK_ROWS,
         }
@@ -139,7 +156,7 @@ impl<'m> Inference<'m> {
     ) -> Result<Vec<R>> {
         self.check(batch)?;
         let step = self.block_rows();
-        let is_small: &[bool] = match &self.engine {
+        let is_small: &[bool] = match &*self.engine {
             Engine::Discrete(plan) => &plan.is_small,
             Engine::Gaussian(_) => &vec![false; self.model.schema().columns().len()],
         };
@@ -162,7 +179,7 @@ impl<'m> Inference<'m> {
     }
 
     fn workspace(&self) -> AnyWorkspace {
-        match &self.engine {
+        match &*self.engine {
             Engine::Discrete(plan) if plan.needs_wide => AnyWorkspace::Wide(Workspace::new(plan)),
             Engine::Discrete(plan) => AnyWorkspace::Plain(Workspace::new(plan)),
             Engine::Gaussian(plan) => AnyWorkspace::Gaussian(GaussianWorkspace::new(plan)),
@@ -182,7 +199,7 @@ impl<'m> Inference<'m> {
                 workspace.down(plan);
             }
         }
-        match (workspace, &self.engine) {
+        match (workspace, &*self.engine) {
             (AnyWorkspace::Plain(workspace), Engine::Discrete(plan)) => {
                 run(plan, workspace, block, sweep);
                 visit(&Passed::Plain(plan, workspace))

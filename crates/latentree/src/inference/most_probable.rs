@@ -55,7 +55,7 @@ impl Inference<'_> {
     /// [`Error::Mismatch`](crate::Error::Mismatch) if the batch has other columns.
     pub fn most_probable(&self, batch: &Batch) -> Result<MostProbable> {
         let n_nodes = self.model.tree().n_nodes();
-        let parts = match &self.engine {
+        let parts = match &*self.engine {
             Engine::Gaussian(_) => {
                 self.over_batch(batch, Sweep::UpAndDown, |_, block, passed| self.gaussian_mode(block, passed))?
             }
@@ -76,7 +76,7 @@ impl Inference<'_> {
     /// The most probable joint assignment given some evidence.
     #[must_use]
     pub fn most_probable_given(&self, evidence: &Evidence) -> MostProbable {
-        let part = EvidenceBlock::with_repeated(evidence, 1, |block| match &self.engine {
+        let part = EvidenceBlock::with_repeated(evidence, 1, |block| match &*self.engine {
             Engine::Gaussian(_) => self.over_block(block, Sweep::UpAndDown, |passed| self.gaussian_mode(block, passed)),
             Engine::Discrete(plan) => Maximiser::new(self, plan).run(block),
         });

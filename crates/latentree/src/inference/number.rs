@@ -27,6 +27,18 @@ pub(crate) trait Number: Copy + Send + Sync + Default + 'static {
     fn split(self) -> (Self, i64);
     /// `self · 2^exponent` for exponents ≤ 0.
     fn shifted(self, exponent: i64) -> Self;
+
+    /// `Σ a·b`, in an order that follows from the length alone.
+    #[inline(always)]
+    fn dot(a: &[Self], b: &[Self]) -> Self {
+        a.iter().zip(b).fold(Self::ZERO, |sum, (a, b)| sum.plus(a.times(*b)))
+    }
+
+    /// `Σ a·b` for numbers that fit `f64`.
+    #[inline(always)]
+    fn dot_f64(a: &[Self], b: &[f64]) -> f64 {
+        a.iter().zip(b).map(|(a, b)| a.to_f64() * b).sum()
+    }
 }
 
 impl Number for f64 {
@@ -81,6 +93,28 @@ impl Number for f64 {
         }
         let exponent = ((bits & FIELD) >> 52) as i64 - 1022;
         (f64::from_bits((bits & !FIELD) | (1022 << 52)), exponent)
+    }
+
+    #[inline(always)]
+    fn dot(a: &[Self], b: &[Self]) -> Self {
+        // Eight sums side by side fill the vector registers; a single one would wait for every addition.
+        let (a_chunks, a_rest) = a.as_chunks::<8>();
+        let (b_chunks, b_rest) = b.as_chunks::<8>();
+        let mut sums = [0.0; 8];
+        for (a, b) in a_chunks.iter().zip(b_chunks) {
+            for lane in 0..8 {
+                sums[lane] += a[lane] * b[lane];
+            }
+        }
+        for ((sum, a), b) in sums.iter_mut().zip(a_rest).zip(b_rest) {
+            *sum += a * b;
+        }
+        ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
+    }
+
+    #[inline(always)]
+    fn dot_f64(a: &[Self], b: &[f64]) -> f64 {
+        Self::dot(a, b)
     }
 
     #[inline(always)]

@@ -9,6 +9,7 @@
 
 use super::density::add_ln_density;
 use super::evidence::{Cells, EvidenceBlock};
+use super::expectation::{CountLayout, count_emission};
 use super::number::Number;
 use super::plan::{Plan, Role, Step};
 use crate::index::NodeIx;
@@ -33,6 +34,8 @@ pub(crate) struct Workspace<N> {
     weight_of_zero: Vec<f64>,
     weight_of_one: Vec<f64>,
     ln_likelihood: Vec<f64>,
+    /// Posterior of the parent over the message of the node being visited, per state of the parent; in the downward pass.
+    ratios: Vec<N>,
 }
 
 impl<N: Number> Workspace<N> {
@@ -51,6 +54,7 @@ impl<N: Number> Workspace<N> {
             weight_of_zero: vec![0.0; stride],
             weight_of_one: vec![0.0; stride],
             ln_likelihood: vec![0.0; stride],
+            ratios: vec![N::ZERO; most_parent_states * stride],
         }
     }
 
@@ -322,39 +326,170 @@ impl<N: Number> Workspace<N> {
     /// The downward pass, after [`up`](Self::up): fills the posteriors of buffered nodes. In a row of likelihood zero they are zero.
     pub(crate) fn down(&mut self, plan: &Plan) {
         self.beliefs.resize(self.products.len(), N::ZERO);
-        let (n_rows, stride) = (self.n_rows, self.stride);
-        let mut ratio = vec![N::ZERO; n_rows];
-        let mut sums = vec![N::ZERO; 0];
         for step in plan.steps.iter().rev() {
-            let Role::Buffered { offset, message, table, .. } = &step.role else { continue };
-            sums.clear();
-            sums.resize(step.n_states * n_rows, N::ZERO);
-            for parent_state in 0..step.n_parent_states {
-                let message = &self.messages[(message + parent_state) * stride..][..n_rows];
-                match step.parent_offset {
-                    Some(parent) => {
-                        let belief = &self.beliefs[(parent + parent_state) * stride..][..n_rows];
-                        for ((ratio, belief), message) in ratio.iter_mut().zip(belief).zip(message) {
-                            *ratio = belief.ratio(*message);
-                        }
-                    }
-                    None => {
-                        for (ratio, message) in ratio.iter_mut().zip(message) {
-                            *ratio = N::ONE.ratio(*message);
-                        }
+            if let Role::Buffered { offset, message, table, .. } = &step.role {
+                self.down_step(step, *offset, *message, table, None);
+            }
+        }
+    }
+
+    /// The downward pass with expected counts, after [`up`](Self::up): posteriors are multiplied by the rows' weights, and
+    /// every node's counts are added to `counts`; see [`expectation`](super::expectation).
+    pub(crate) fn down_and_count(
+        &mut self,
+        plan: &Plan,
+        block: &EvidenceBlock<'_>,
+        weights: Option<&[f64]>,
+        layout: &CountLayout,
+        counts: &mut [f64],
+    ) {
+        self.beliefs.resize(self.products.len(), N::ZERO);
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor was just asked and has AVX2. The code is the same; without fused multiply-add the
+            // wider registers do not change a single rounding.
+            unsafe { self.down_and_count_avx2(plan, block, weights, layout, counts) };
+            return;
+        }
+        self.down_and_count_portable(plan, block, weights, layout, counts);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn down_and_count_avx2(
+        &mut self,
+        plan: &Plan,
+        block: &EvidenceBlock<'_>,
+        weights: Option<&[f64]>,
+        layout: &CountLayout,
+        counts: &mut [f64],
+    ) {
+        self.down_and_count_portable(plan, block, weights, layout, counts);
+    }
+
+    #[inline(always)]
+    fn down_and_count_portable(
+        &mut self,
+        plan: &Plan,
+        block: &EvidenceBlock<'_>,
+        weights: Option<&[f64]>,
+        layout: &CountLayout,
+        counts: &mut [f64],
+    ) {
+        for step in plan.steps.iter().rev() {
+            let counts = &mut counts[layout.range(step.node)];
+            match &step.role {
+                Role::Buffered { offset, message, table, .. } => {
+                    self.down_step(step, *offset, *message, table, weights);
+                    self.count_edge(step, *offset, table, counts);
+                }
+                Role::Leaf { column, .. } => self.count_leaf(step, block.column(*column), counts),
+                Role::Emitter { terms } => {
+                    let (stride, n_rows, k) = (self.stride, self.n_rows, step.n_parent_states);
+                    let parent = step.parent_offset;
+                    let beliefs = &self.beliefs;
+                    let belief = |state: usize, row: usize| match parent {
+                        Some(parent) => beliefs[(parent + state) * stride + row].to_f64(),
+                        None => weights.map_or(1.0, |weights| weights[row]),
+                    };
+                    count_emission(terms, block, n_rows, k, layout, belief, counts);
+                }
+            }
+        }
+    }
+
+    /// Posterior of a buffered node from its parent's; leaves the ratios of posterior and message behind.
+    #[inline(always)]
+    fn down_step(&mut self, step: &Step, offset: usize, message: usize, table: &[f64], weights: Option<&[f64]>) {
+        let (n_rows, stride) = (self.n_rows, self.stride);
+        for parent_state in 0..step.n_parent_states {
+            let message = &self.messages[(message + parent_state) * stride..][..n_rows];
+            let ratio = &mut self.ratios[parent_state * stride..][..n_rows];
+            match (step.parent_offset, weights) {
+                (Some(parent), _) => {
+                    let belief = &self.beliefs[(parent + parent_state) * stride..][..n_rows];
+                    for ((ratio, belief), message) in ratio.iter_mut().zip(belief).zip(message) {
+                        *ratio = belief.ratio(*message);
                     }
                 }
-                for (state, &probability) in table[parent_state * step.n_states..][..step.n_states].iter().enumerate() {
-                    for (sum, ratio) in sums[state * n_rows..][..n_rows].iter_mut().zip(&ratio) {
-                        *sum = sum.plus(ratio.times_f64(probability));
+                (None, Some(weights)) => {
+                    for ((ratio, weight), message) in ratio.iter_mut().zip(weights).zip(message) {
+                        *ratio = N::ONE.ratio(*message).times_f64(*weight);
+                    }
+                }
+                (None, None) => {
+                    for (ratio, message) in ratio.iter_mut().zip(message) {
+                        *ratio = N::ONE.ratio(*message);
                     }
                 }
             }
+        }
+        let ratio = |parent_state: usize| &self.ratios[parent_state * stride..][..n_rows];
+        for state in 0..step.n_states {
+            let belief = &mut self.beliefs[(offset + state) * stride..][..n_rows];
+            let product = &self.products[(offset + state) * stride..][..n_rows];
+            if step.n_parent_states == 2 {
+                let (a, b) = (table[state], table[step.n_states + state]);
+                for (((belief, product), x), y) in belief.iter_mut().zip(product).zip(ratio(0)).zip(ratio(1)) {
+                    *belief = product.times(x.times_f64(a).plus(y.times_f64(b)));
+                }
+                continue;
+            }
+            for (belief, x) in belief.iter_mut().zip(ratio(0)) {
+                *belief = x.times_f64(table[state]);
+            }
+            for parent_state in 1..step.n_parent_states {
+                let probability = table[parent_state * step.n_states + state];
+                for (belief, x) in belief.iter_mut().zip(ratio(parent_state)) {
+                    *belief = belief.plus(x.times_f64(probability));
+                }
+            }
+            for (belief, product) in belief.iter_mut().zip(product) {
+                *belief = product.times(*belief);
+            }
+        }
+    }
+
+    /// Adds the expected counts of a node just visited by [`down_step`](Self::down_step): `T(s|p) Σ_rows ratio(p) · product(s)`.
+    #[inline(always)]
+    fn count_edge(&self, step: &Step, offset: usize, table: &[f64], counts: &mut [f64]) {
+        for parent_state in 0..step.n_parent_states {
+            let ratio = &self.ratios[parent_state * self.stride..][..self.n_rows];
             for state in 0..step.n_states {
-                let product = &self.products[(offset + state) * stride..][..n_rows];
-                let belief = &mut self.beliefs[(offset + state) * stride..][..n_rows];
-                for ((belief, product), sum) in belief.iter_mut().zip(product).zip(&sums[state * n_rows..][..n_rows]) {
-                    *belief = product.times(*sum);
+                let at = parent_state * step.n_states + state;
+                // The sum may be infinite where the probability is zero.
+                if table[at] > 0.0 {
+                    let product = &self.products[(offset + state) * self.stride..][..self.n_rows];
+                    counts[at] += N::dot(ratio, product).times_f64(table[at]).to_f64();
+                }
+            }
+        }
+    }
+
+    /// Adds the posteriors of the parent to the counts of what an observed leaf is; a missing cell tells nothing of its table.
+    #[inline(always)]
+    fn count_leaf(&mut self, step: &Step, cells: Cells<'_>, counts: &mut [f64]) {
+        let parent = step.parent_offset.expect("a leaf has a parent");
+        let (n_rows, stride, n_states) = (self.n_rows, self.stride, step.n_states);
+        if let (Cells::Codes8(codes), 2) = (cells, n_states) {
+            let (zero, one) = (&mut self.weight_of_zero[..n_rows], &mut self.weight_of_one[..n_rows]);
+            for ((zero, one), &code) in zero.iter_mut().zip(one.iter_mut()).zip(codes) {
+                *zero = f64::from(u8::from(code == 0));
+                *one = f64::from(u8::from(code == 1));
+            }
+            for parent_state in 0..step.n_parent_states {
+                let belief = &self.beliefs[(parent + parent_state) * stride..][..n_rows];
+                counts[2 * parent_state] += N::dot_f64(belief, &self.weight_of_zero[..n_rows]);
+                counts[2 * parent_state + 1] += N::dot_f64(belief, &self.weight_of_one[..n_rows]);
+            }
+            return;
+        }
+        for parent_state in 0..step.n_parent_states {
+            let belief = &self.beliefs[(parent + parent_state) * stride..][..n_rows];
+            let counts = &mut counts[parent_state * n_states..][..n_states];
+            for (row, belief) in belief.iter().enumerate() {
+                if let Some(code) = cells.code(row) {
+                    counts[code] += belief.to_f64();
                 }
             }
         }

@@ -26,7 +26,7 @@ fn random_table(rng: &mut ChaCha8Rng, n_rows: usize, n_states: usize, zeros: boo
 }
 
 /// A random forest of up to `n_most` nodes: discrete nodes of 1 to 4 states anywhere, and emitting leaves.
-fn random_discrete(rng: &mut ChaCha8Rng, n_most: usize, emitters: bool) -> LatentTree {
+pub(crate) fn random_discrete(rng: &mut ChaCha8Rng, n_most: usize, emitters: bool) -> LatentTree {
     let n_nodes = rng.random_range(1..=n_most);
     let zeros = rng.random_bool(0.3);
     let mut nodes = Vec::new();
@@ -85,7 +85,7 @@ fn random_discrete(rng: &mut ChaCha8Rng, n_most: usize, emitters: bool) -> Laten
 }
 
 /// Random rows of the model, each cell missing with probability 0.4.
-fn random_rows(model: &LatentTree, seed: u64, n_rows: u64) -> Dataset {
+pub(crate) fn random_rows(model: &LatentTree, seed: u64, n_rows: u64) -> Dataset {
     let inference = Inference::new(model);
     Dataset::read(&mut inference.sampler(n_rows, seed).missing(0.4)).unwrap()
 }
@@ -110,13 +110,13 @@ fn density(emission: &Emission, parent: usize, cells: &[f64]) -> f64 {
 }
 
 /// Probabilities of all joint assignments of the discrete nodes together with one row's evidence.
-struct Enumeration {
+pub(crate) struct Enumeration {
     discrete: Vec<NodeIx>,
-    assignments: Vec<(Vec<usize>, f64)>,
+    pub(crate) assignments: Vec<(Vec<usize>, f64)>,
 }
 
 impl Enumeration {
-    fn new(model: &LatentTree, batch: &Batch, row: usize, fixed_hidden: &[(NodeIx, usize)]) -> Self {
+    pub(crate) fn new(model: &LatentTree, batch: &Batch, row: usize, fixed_hidden: &[(NodeIx, usize)]) -> Self {
         let tree = model.tree();
         let discrete: Vec<NodeIx> = tree.node_ixs().filter(|&node| model.n_states(node).is_some()).collect();
         let cells = |node: NodeIx| -> Vec<f64> {
@@ -153,7 +153,7 @@ impl Enumeration {
         Self { discrete, assignments }
     }
 
-    fn total(&self) -> f64 {
+    pub(crate) fn total(&self) -> f64 {
         self.assignments.iter().map(|it| it.1).sum()
     }
 
@@ -162,7 +162,7 @@ impl Enumeration {
     }
 }
 
-fn close(a: f64, b: f64, tolerance: f64) -> bool {
+pub(crate) fn close(a: f64, b: f64, tolerance: f64) -> bool {
     a == b || (a - b).abs() <= tolerance * (1.0 + b.abs())
 }
 

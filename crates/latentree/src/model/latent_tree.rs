@@ -358,6 +358,16 @@ impl LatentTree {
         &self.provenance
     }
 
+    /// The same tree with other distributions, by node.
+    ///
+    /// # Errors
+    /// [`Error::Model`] naming the node that is at fault.
+    pub(crate) fn with_distributions(&self, distributions: Vec<Distribution>) -> Result<Self> {
+        let model = Self { distributions, ..self.clone() };
+        model.check()?;
+        Ok(model)
+    }
+
     /// The same model with another provenance.
     #[must_use]
     pub fn with_provenance(mut self, provenance: Provenance) -> Self {
