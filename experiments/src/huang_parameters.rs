@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use latentree::data::{Batch, BatchSource, Kind, Schema};
+use latentree::em::{Em, Smoothing};
 use latentree::inference::Inference;
 use latentree::model::{Distribution, LatentTree, Table};
 use latentree::parameters::{MomentOptions, by_moments};
@@ -124,9 +125,10 @@ pub(crate) fn run(args: &ParameterArgs) -> Result<Results> {
         ["d", "k", "method", "observed", "ratio to complete data", "hidden", "hidden, complete data", "models", "seconds"];
     let mut results = Results::new(title, &header);
     let methods = [
-        ("moments, jacobi", Decomposition::Sidiwo),
-        ("moments, svtd", Decomposition::Svtd),
-        ("moments, tpm", Decomposition::Tpm),
+        ("moments, jacobi", Decomposition::Sidiwo, 0),
+        ("moments, svtd", Decomposition::Svtd, 0),
+        ("moments, tpm", Decomposition::Tpm, 0),
+        ("moments, jacobi + em", Decomposition::Sidiwo, 20),
     ];
     for &d in &args.observed {
         for &k in &args.hidden {
@@ -137,12 +139,15 @@ pub(crate) fn run(args: &ParameterArgs) -> Result<Results> {
                 let counted = complete(&truth, &mut inference.sampler(args.rows, seed).with_hidden()?)?;
                 let Some(best) = parameter_error(&truth, &counted)? else { continue };
                 let data = inference.sample(args.rows, seed)?;
-                for ((_, decomposition), sum) in methods.iter().zip(&mut sums) {
+                for ((_, decomposition, steps), sum) in methods.iter().zip(&mut sums) {
                     let start = Instant::now();
                     let options = MomentOptions::new(k).decomposition(*decomposition);
-                    let found = by_moments(truth.tree(), &mut data.source(), None, &options, &Silent)?;
+                    let mut found = by_moments(truth.tree(), &mut data.source(), None, &options, &Silent)?.model;
+                    if *steps > 0 {
+                        found = Em::new().iterations(*steps).smoothing(Smoothing::none()).fit(&found, &data, &Silent)?.model;
+                    }
                     let seconds = start.elapsed().as_secs_f64();
-                    if let Some(error) = parameter_error(&truth, &found.model)? {
+                    if let Some(error) = parameter_error(&truth, &found)? {
                         sum.0 += error.observed;
                         sum.1 += best.observed;
                         sum.2 += error.hidden;
@@ -152,7 +157,7 @@ pub(crate) fn run(args: &ParameterArgs) -> Result<Results> {
                     }
                 }
             }
-            for ((name, _), sum) in methods.iter().zip(&sums) {
+            for ((name, _, _), sum) in methods.iter().zip(&sums) {
                 let n = f64::from(sum.5);
                 results.row([
                     d.to_string(),

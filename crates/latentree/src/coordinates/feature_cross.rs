@@ -28,6 +28,8 @@ use crate::observer::Observer;
 pub(crate) const NARROW: usize = 12;
 /// Most passes over the rows.
 const MOST_PASSES: usize = 24;
+/// Multiplications that all passes may cost, if they are more than three.
+const MOST_WORK: f64 = 1e10;
 /// Relative growth of the singular values at which they have settled.
 const SETTLED: f64 = 0.005;
 /// Directions of a variable's features that are followed; random in the first pass.
@@ -161,6 +163,9 @@ pub(crate) fn directions(
     }
     let weight = total_weight(summaries);
     let mut found = random_directions(schema, summaries, COMBINATIONS);
+    let n_rows = source.n_rows_hint().map_or(weight, |rows| rows as f64);
+    let per_pass = n_rows * (wide.len() * near.iter().map(Vec::len).max().unwrap_or(0) * COMBINATIONS) as f64;
+    let most_passes = ((MOST_WORK / per_pass.max(1.0)) as usize).clamp(3, MOST_PASSES);
     let mut before = f64::INFINITY;
     for pass in 0.. {
         observer.stage("features", source.n_rows_hint());
@@ -197,7 +202,7 @@ pub(crate) fn directions(
         let strength: f64 = leading.iter().map(|it| it.values.iter().take(wanted).sum::<f64>()).sum();
         let settled = strength <= before * (1.0 + SETTLED) && pass > 1;
         before = strength;
-        let last = settled || pass + 1 == MOST_PASSES;
+        let last = settled || pass + 1 == most_passes;
         for (&ix, mut directions) in wide.iter().zip(leading) {
             if last {
                 directions.truncate(wanted);
