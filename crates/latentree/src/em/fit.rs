@@ -81,6 +81,9 @@ pub(super) struct Run {
     pub(super) warnings: Vec<String>,
 }
 
+/// Where checkpoints go.
+type Save<'a> = &'a dyn Fn(&[u8]) -> Result<()>;
+
 /// Fits the parameters of a model by EM.
 ///
 /// # Example
@@ -106,7 +109,7 @@ pub struct Em<'a> {
     start: Start,
     validation: Option<&'a dyn Rows>,
     patience: usize,
-    checkpoint: Option<(usize, &'a dyn Fn(&[u8]) -> Result<()>)>,
+    checkpoint: Option<(usize, Save<'a>)>,
     stepwise: Option<(usize, f64)>,
 }
 

@@ -1,13 +1,14 @@
 //! Oracles: enumeration of all states on small trees, counting on complete data, published maxima, and laws that hold for every fit.
 
-use std::path::{Path, PathBuf};
+mod real_data;
+
 use std::sync::{Arc, Mutex};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Em, EmFit, ExpectedCounts, Smoothing, Start, Stop, merge_rows, template};
-use crate::data::{Batch, Block, ColumnData, Dataset, Kind, ReadOptions, Schema, SparseRows, open};
+use crate::data::{Batch, Block, ColumnData, Dataset, Kind, Schema, SparseRows};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
 use crate::inference::tests::{Enumeration, close, random_discrete, random_rows};
@@ -418,60 +419,6 @@ fn a_hidden_state_without_rows_is_reported_and_kept() {
     let fit = Em::new().fit(&model, &rows, &Silent).unwrap();
     assert!(fit.warnings.iter().any(|warning| warning.contains("\"h\"") && warning.contains("state 2")), "{:?}", fit.warnings);
     assert_eq!(fit.model.n_states(hidden), Some(3));
-}
-
-fn survey(name: &str) -> Option<Dataset> {
-    let folder = std::env::var_os("LATENTREE_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    let path = folder.join(name);
-    if !path.is_file() {
-        #[allow(clippy::print_stderr)]
-        {
-            eprintln!("skipped: {} is not there; set LATENTREE_DATA", path.display());
-        }
-        return None;
-    }
-    Some(Dataset::read(&mut open(&path, &ReadOptions::default()).unwrap()).unwrap())
-}
-
-/// Maxima of latent class models found by poLCA (Linzer and Lewis 2011), of the columns that its documentation uses.
-#[test]
-fn latent_class_models_reach_their_known_maxima() {
-    let sets: [(&str, &[&str], &[(usize, f64)]); 3] = [
-        ("polca_carcinoma", &["A", "B", "C", "D", "E", "F", "G"], &[(2, -317.2568), (3, -293.7050), (4, -289.2858)]),
-        ("polca_gss82", &["PURPOSE", "ACCURACY", "UNDERSTA", "COOPERAT"], &[(3, -2754.545)]),
-        ("polca_cheating", &["LIEEXAM", "LIEPAPER", "FRAUD", "COPYEXAM"], &[(2, -440.0271)]),
-    ];
-    for (name, used, maxima) in sets {
-        let Some(data) = survey(&format!("surveys/{name}.csv.gz")) else { return };
-        let ixs: Vec<_> = used.iter().map(|name| data.schema().find_column(name).unwrap()).collect();
-        let schema = ixs.iter().fold(Schema::builder(), |schema, &ix| {
-            let column = data.schema().column(ix);
-            schema.scalar(&column.name, column.kind.clone())
-        });
-        let schema = Arc::new(schema.build().unwrap());
-        let columns = ixs.iter().map(|ix| {
-            let mut out = ColumnData::for_kind(&data.schema().column(*ix).kind, 0);
-            for batch in data.batches() {
-                let Block::Dense(columns) = &batch.block else { unreachable!() };
-                (0..batch.n_rows).for_each(|row| out.push_code(columns[ix.get()].code(row)));
-            }
-            out
-        });
-        let rows = Dataset::from_columns(Arc::clone(&schema), columns.collect(), None).unwrap();
-        let mut tree = Tree::new();
-        let leaves: Vec<NodeIx> = used.iter().map(|name| tree.add_observed(*name).unwrap()).collect();
-        let hidden = tree.add_hidden("class").unwrap();
-        leaves.iter().for_each(|&leaf| tree.connect(hidden, leaf, None).unwrap());
-        for &(classes, maximum) in maxima {
-            let model = template(Arc::clone(&schema), tree.clone(), classes).unwrap();
-            let em = Em::new().smoothing(Smoothing::none()).tolerance(1e-10).iterations(3000);
-            let fit = em.start(Start::Random { restarts: 20, seed: 0 }).fit(&model, &rows, &Silent).unwrap();
-            never_falls(&fit, name);
-            let reached = *fit.log_likelihood.last().unwrap();
-            assert!((reached - maximum).abs() < 1e-3, "{name} {classes}: {reached}, not {maximum}");
-        }
-    }
 }
 
 /// The same rows, non-zero cells only; missing ones are stored.

@@ -389,7 +389,8 @@ impl SparsePlan {
             parts.beliefs.fill(0.0);
             for (parent_state, &mass) in masses.iter().enumerate() {
                 parts.masses[parent_state] += mass;
-                let ratio = if mass == 0.0 { 0.0 } else { mass / parts.messages[parent_state] };
+                let message = parts.messages[parent_state];
+                let ratio = if mass == 0.0 || message == 0.0 { 0.0 } else { mass / message };
                 let cells = parts.edges[parent_state * n..][..n].iter_mut().zip(&parts.table[parent_state * n..][..n]);
                 for ((edge, entry), (belief, product)) in cells.zip(parts.beliefs.iter_mut().zip(&*parts.products)) {
                     let expected = ratio * entry * product;
