@@ -12,6 +12,7 @@ mod clnj;
 mod clrg;
 mod contraction;
 mod distance_spanning_tree;
+mod edge_lengths;
 mod gaussian_tree;
 #[cfg(test)]
 mod grouping_tests;
@@ -39,6 +40,7 @@ pub use clnj::ChowLiuNeighborJoining;
 pub use clrg::ChowLiuRecursiveGrouping;
 pub use contraction::{DEFAULT_CONTRACTION, contract_short};
 pub use distance_spanning_tree::distance_spanning_tree;
+pub use edge_lengths::{FittedLengths, least_squares_lengths};
 pub use learner::{StructureLearner, completed};
 pub use likelihood::{CorrelationSample, LikelihoodTree, by_likelihood, maximum_likelihood};
 pub use neighbor_joining::NeighborJoining;
