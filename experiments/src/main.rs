@@ -6,7 +6,9 @@
 
 mod choi_structure;
 mod chow_liu;
+mod phylogeny;
 mod record;
+mod sectors;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,6 +35,10 @@ enum Experiment {
     ChowLiu,
     /// Choi et al. 2011, §7.1: structure recovery on Gaussian double stars, HMMs and 5-complete trees
     ChoiStructure(choi_structure::ChoiArgs),
+    /// Neighbour joining on the distances of HIV-1 and of pythons, against the trees that come with them
+    Phylogeny,
+    /// S&P 500 weekly returns: how often neighbours on the learned tree share a sector
+    Sectors,
 }
 
 fn main() -> ExitCode {
@@ -43,6 +49,8 @@ fn main() -> ExitCode {
     let outcome = match cli.experiment {
         Experiment::ChowLiu => chow_liu::run(&data),
         Experiment::ChoiStructure(args) => choi_structure::run(&args),
+        Experiment::Phylogeny => phylogeny::run(&data),
+        Experiment::Sectors => sectors::run(&data),
     };
     let table = match outcome {
         Ok(table) => table,
@@ -59,4 +67,16 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     ExitCode::SUCCESS
+}
+
+/// The folder of real data if it has this part, else a line that says that the test is skipped.
+#[cfg(test)]
+fn data_folder_for_tests(part: &str) -> Option<PathBuf> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let data = std::env::var_os("LATENTREE_DATA").map_or_else(|| root.join("../../shared/data"), PathBuf::from);
+    if data.join(part).is_dir() {
+        return Some(data);
+    }
+    eprintln!("skipped: no {} (set LATENTREE_DATA)", data.join(part).display());
+    None
 }
