@@ -8,8 +8,10 @@ mod choi_structure;
 mod chow_liu;
 mod huang_parameters;
 mod huang_table;
+mod phylogeny;
 mod record;
 mod ruffini_decompositions;
+mod sectors;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,6 +44,10 @@ enum Experiment {
     HuangTable(huang_table::TableArgs),
     /// Ruffini 2019, Figure 2.1: error and time of tensor decompositions on Poisson naive Bayes models
     RuffiniDecompositions(ruffini_decompositions::RuffiniArgs),
+    /// Neighbour joining on the distances of HIV-1 and of pythons, against the trees that come with them
+    Phylogeny,
+    /// S&P 500 weekly returns: how often neighbours on the learned tree share a sector
+    Sectors,
 }
 
 fn main() -> ExitCode {
@@ -55,6 +61,8 @@ fn main() -> ExitCode {
         Experiment::HuangParameters(args) => huang_parameters::run(&args),
         Experiment::HuangTable(args) => huang_table::run(&args),
         Experiment::RuffiniDecompositions(args) => ruffini_decompositions::run(&args),
+        Experiment::Phylogeny => phylogeny::run(&data),
+        Experiment::Sectors => sectors::run(&data),
     };
     let table = match outcome {
         Ok(table) => table,
@@ -71,4 +79,16 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     ExitCode::SUCCESS
+}
+
+/// The folder of real data if it has this part, else a line that says that the test is skipped.
+#[cfg(test)]
+fn data_folder_for_tests(part: &str) -> Option<PathBuf> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let data = std::env::var_os("LATENTREE_DATA").map_or_else(|| root.join("../../shared/data"), PathBuf::from);
+    if data.join(part).is_dir() {
+        return Some(data);
+    }
+    eprintln!("skipped: no {} (set LATENTREE_DATA)", data.join(part).display());
+    None
 }

@@ -92,6 +92,18 @@ pub(crate) enum Command {
                             latentree describe events.csv --events patient_id,icd9 --json"
     )]
     Describe(DescribeArgs),
+    /// The hidden tree behind data, and its parameters where the lengths of its edges give them
+    #[command(
+        after_help = "Learners: likelihood (several trees polished by likelihood), nj, snj, rg, clrg, clnj, clblind, plrg, chow-liu; auto \
+                      takes likelihood for up to 300 variables of numbers or two labels, nj for a matrix of distances, else clnj.\n\
+                      Continuous columns give a Gaussian model, --distance symmetric a symmetric discrete one; other columns a tree alone.\n\
+                      An ending of .nwk, .dot or .graphml writes the tree in that format.\n\
+                      Examples:\n  latentree learn data.csv -o model.json --bootstrap 100\n  \
+                      latentree learn examples/clinic.csv --structure clnj -o tree.nwk\n  \
+                      latentree learn both.moments -o model.json --json\n  \
+                      latentree learn --distances d.phy --structure nj -o tree.nwk"
+    )]
+    Learn(LearnArgs),
     /// Log-likelihood of data under a model
     #[command(after_help = "Example:\n  latentree score examples/clinic.truth.json examples/clinic.csv --per-row scores.csv")]
     Score(ScoreArgs),
@@ -160,6 +172,48 @@ pub(crate) struct DescribeArgs {
     /// Variables to list in the table (0: all)
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) top: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LearnArgs {
+    /// Data file, or .moments
+    #[arg(value_name = "DATA", conflicts_with = "distances")]
+    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: DataArgs,
+    /// Learn the tree from this square matrix of distances (CSV or PHYLIP) instead of data
+    #[arg(long, value_name = "FILE")]
+    pub(crate) distances: Option<PathBuf>,
+    /// Output file: a model as JSON, or the tree in the format of the ending
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) output: PathBuf,
+    /// Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind or plrg
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub(crate) structure: String,
+    /// Which distance: auto, gaussian, logdet, multivariate, symmetric or canonical
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub(crate) distance: String,
+    /// States of the hidden variables, for distances [default: 2]
+    #[arg(long, value_name = "K")]
+    pub(crate) hidden_states: Option<usize>,
+    /// Standard errors that a pair must be from zero to connect two variables: larger cuts off weak ones, 0 keeps all in one tree
+    #[arg(long, value_name = "Z", default_value_t = 2.0)]
+    pub(crate) significance: f64,
+    /// Weight added to each cell of tables of labels
+    #[arg(long, value_name = "WEIGHT", default_value_t = 0.0)]
+    pub(crate) smoothing: f64,
+    /// How much distances may vary within a family (rg, clrg, plrg) [default: three standard errors]
+    #[arg(long, value_name = "LENGTH")]
+    pub(crate) epsilon: Option<f64>,
+    /// Longest distance by which families are found (rg, clrg, plrg) [default: by standard errors]
+    #[arg(long, value_name = "LENGTH")]
+    pub(crate) tau: Option<f64>,
+    /// Take two nodes for one if their correlation is above this; none or 0 contracts no edge [default: 0.9, with --distances edges of no length]
+    #[arg(long, value_name = "CORRELATION")]
+    pub(crate) contract: Option<String>,
+    /// Support of every split by this many bootstrap replicates
+    #[arg(long, value_name = "N")]
+    pub(crate) bootstrap: Option<usize>,
 }
 
 #[derive(Debug, Args)]
@@ -342,7 +396,7 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     /// Format
-    #[arg(long, value_parser = ["json", "newick", "dot", "graphml", "bif", "xmlbif"])]
+    #[arg(long, value_parser = ["json", "newick", "dot", "graphml", "bif", "xmlbif", "text"])]
     pub(crate) format: String,
     /// Output file
     #[arg(short, long, value_name = "OUT", default_value = "-")]

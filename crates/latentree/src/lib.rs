@@ -6,7 +6,7 @@
 //! 2. [`moments`]: rows become mergeable statistics ([`moments::PairMoments`]);
 //! 3. [`distance`]: statistics become additive distances ([`distance::DistanceMatrix`]);
 //! 4. [`structure`]: distances become a tree;
-//! 5. [`model`]: a tree with distributions, and its file ([`model::LatentTree`]);
+//! 5. [`parameters`]: a tree and statistics become a model; [`model`]: a tree with distributions, and its file ([`model::LatentTree`]);
 //! 6. [`inference`]: exact answers, linear in the tree ([`inference::Inference`]);
 //! 7. [`report`]: a model for people and for other programs.
 //!

@@ -5,6 +5,7 @@ mod describe;
 mod distances;
 mod export;
 mod infer;
+mod learn;
 mod merge;
 mod moments;
 mod query;
@@ -31,6 +32,7 @@ pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
     let seed = cli.global.seed;
     match cli.command {
         Command::Describe(args) => describe::run(&args, printer),
+        Command::Learn(args) => learn::run(&args, seed, printer),
         Command::Score(args) => score::run(&args, printer),
         Command::Query(args) => query::run(&args, printer),
         Command::Infer(args) => infer::run(&args, printer),

@@ -2,4 +2,5 @@
 
 mod bad_input;
 mod harness;
+mod learn;
 mod verbs;

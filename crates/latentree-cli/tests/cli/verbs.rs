@@ -327,6 +327,8 @@ fn the_number_of_threads_does_not_show_and_the_seed_does() {
         ("states.csv", "infer mixed.json mixed.csv --map -o", false),
         ("filled.csv", "infer mixed.json mixed.csv --impute -o", false),
         ("rows.csv", "score mixed.json mixed.csv --per-row", false),
+        ("learned.json", "learn clinic.csv --structure clnj --bootstrap 6 -o", true),
+        ("learned.nwk", "learn mixed.csv -o", false),
     ] {
         let bytes = |options: &str| {
             folder.succeed(&format!("{arguments} {name} {options}"));
@@ -367,6 +369,7 @@ fn pipes_and_compressed_files_give_the_same_as_files() {
         ("infer clinic.truth.json clinic.csv --of mood -o", "posterior.csv"),
         ("infer clinic.truth.json clinic.csv --impute -o", "filled.csv"),
         ("moments clinic.csv -o", "clinic.moments"),
+        ("learn clinic.csv --structure nj -o", "learned.json"),
         ("simulate --shape star --data", "simulated.csv"),
         ("simulate --shape star --model", "simulated.json"),
         ("export clinic.truth.json --format bif -o", "clinic.bif"),

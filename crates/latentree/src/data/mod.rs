@@ -16,5 +16,6 @@ pub use dataset::Dataset;
 pub use read::{KindOverride, ReadOptions, Reader, open};
 pub use schema::{Column, Kind, Schema, SchemaBuilder, Variable};
 pub use select::SelectedRows;
+pub(crate) use select::select_rows;
 pub use source::BatchSource;
 pub use write::{ResultWriter, TableWriter, Value};

@@ -39,12 +39,7 @@ impl<K: Fn(u64) -> bool + Send> BatchSource for SelectedRows<'_, K> {
             if rows.is_empty() {
                 continue;
             }
-            let selected = Batch {
-                first_row: self.n_passed,
-                n_rows: rows.len(),
-                block: select(&batch.block, &rows),
-                weights: batch.weights.as_ref().map(|weights| rows.iter().map(|&row| weights[row]).collect()),
-            };
+            let selected = select_rows(&batch, &rows, self.n_passed);
             self.n_passed += rows.len() as u64;
             return Ok(Some(Arc::new(selected)));
         }
@@ -54,6 +49,16 @@ impl<K: Fn(u64) -> bool + Send> BatchSource for SelectedRows<'_, K> {
     fn rewind(&mut self) -> Result<()> {
         self.n_passed = 0;
         self.source.rewind()
+    }
+}
+
+/// Some rows of a batch as a batch that begins at the given row.
+pub(crate) fn select_rows(batch: &Batch, rows: &[usize], first_row: u64) -> Batch {
+    Batch {
+        first_row,
+        n_rows: rows.len(),
+        block: select(&batch.block, rows),
+        weights: batch.weights.as_ref().map(|weights| rows.iter().map(|&row| weights[row]).collect()),
     }
 }
 

@@ -160,6 +160,12 @@ impl DistanceOptions {
         self
     }
 
+    /// The [significance](Self::significance) that is used.
+    #[must_use]
+    pub fn significance_level(&self) -> Option<f64> {
+        self.significance
+    }
+
     /// The number of states of hidden variables that is used.
     #[must_use]
     pub fn n_hidden_states(&self) -> usize {

@@ -7,6 +7,7 @@
 //! [`estimate`] makes a [`DistanceMatrix`] of pair moments by one of the [`Estimator`]s; [`DistanceMatrix::read`] and
 //! [`write`](DistanceMatrix::write) keep one in a file.
 
+mod correlations;
 mod estimate;
 mod estimator;
 mod features;
@@ -19,6 +20,7 @@ mod table;
 mod tests;
 mod variable;
 
+pub use correlations::from_correlations;
 pub use estimate::{choose_estimator, estimate};
 pub use estimator::{DistanceOptions, Estimator};
 pub use from_rows::{from_rows, moments_for};

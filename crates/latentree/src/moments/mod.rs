@@ -5,15 +5,17 @@
 //! bytes are merged; in a federation each site sends only its accumulator. What comes after never sees where rows live.
 //!
 //! [`PairMoments`] holds the first and second moments of all columns: enough for every distance and structure learner.
-//! [`Summary`] describes each column by itself.
+//! [`BlockMoments`] keeps those of blocks of rows apart, to draw samples from. [`Summary`] describes each column by itself.
 
 mod accumulator;
+mod blocks;
 mod executor;
 mod pair;
 mod summary;
 pub(crate) mod sums;
 
 pub use accumulator::Accumulator;
+pub use blocks::BlockMoments;
 pub use executor::fold;
 pub use pair::{PairMoments, PairOptions};
 pub use summary::{ColumnSummary, Summary};

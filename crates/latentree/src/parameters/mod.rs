@@ -1,12 +1,15 @@
 //! Parameters: from a tree and statistics to a model.
 //!
-//! [`by_moments`] is for discrete hidden nodes: tensor decompositions and linear solves.
+//! [`from_lengths`] is for families whose tables are given by distances: Gaussian trees and symmetric discrete ones. [`by_moments`] is for discrete
+//! hidden nodes over any leaves: tensor decompositions and linear solves. EM, for all families, is in [`em`](crate::em).
 
 mod branches;
 mod by_moments;
+mod from_lengths;
 mod local_pairs;
 mod summaries;
 #[cfg(test)]
 mod tests;
 
 pub use by_moments::{MomentModel, MomentOptions, by_moments};
+pub use from_lengths::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};

@@ -9,12 +9,14 @@ mod graphml;
 mod information;
 #[cfg(test)]
 mod tests;
+mod text;
 mod weak_pairs;
 
 pub use comparison::{Comparison, ParameterError, compare, parameter_error};
 pub use dot::to_dot;
 pub use graphml::to_graphml;
 pub use information::edge_information;
+pub use text::to_text;
 pub use weak_pairs::{WeakPairs, weak_pairs};
 
 use std::fmt;
@@ -42,11 +44,13 @@ pub enum Format {
     Bif,
     /// XMLBIF 0.3, discrete models only.
     XmlBif,
+    /// Indented text, for a terminal.
+    Text,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 6] = [Self::Json, Self::Newick, Self::Dot, Self::GraphMl, Self::Bif, Self::XmlBif];
+    pub const ALL: [Self; 7] = [Self::Json, Self::Newick, Self::Dot, Self::GraphMl, Self::Bif, Self::XmlBif, Self::Text];
 
     /// The name users write.
     #[must_use]
@@ -58,6 +62,7 @@ impl Format {
             Self::GraphMl => "graphml",
             Self::Bif => "bif",
             Self::XmlBif => "xmlbif",
+            Self::Text => "text",
         }
     }
 }
@@ -175,6 +180,7 @@ pub fn render<'a>(what: impl Into<View<'a>>, format: Format) -> Result<String> {
         Format::GraphMl => Ok(to_graphml(view)),
         Format::Bif => to_bif(view.need_model(format)?),
         Format::XmlBif => to_xmlbif(view.need_model(format)?),
+        Format::Text => Ok(to_text(view)),
     }
 }
 

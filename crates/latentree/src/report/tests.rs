@@ -77,3 +77,25 @@ fn exports_are_read_back_by_their_first_bytes() {
     assert!(render(tree, Format::Bif).unwrap_err().to_string().contains("without tables"));
     assert_eq!(render(&ModelFile::LatentTree(model.clone()), Format::Json).unwrap(), model.to_json_string());
 }
+
+#[test]
+fn support_is_shown_in_every_format_that_shows_edges() {
+    let text = "((a:0.5[&support=0.75],b:0.25)h2[&hidden]:0.125[&support=0.5],c:1,d:2)h1[&hidden];";
+    let tree = Tree::from_newick(text, &crate::tree::Observed::LeavesOnly).unwrap();
+    assert!(render(&tree, Format::Newick).unwrap().contains("[&support=0.75]"));
+    assert!(
+        render(&tree, Format::Json).unwrap().contains("\"support\":0.75")
+            || render(&tree, Format::Json).unwrap().contains("\"support\": 0.75")
+    );
+    assert!(render(&tree, Format::Dot).unwrap().contains("0.500 (75%)"));
+    assert!(render(&tree, Format::GraphMl).unwrap().contains("<data key=\"support\">0.75</data>"));
+    let shown = render(&tree, Format::Text).unwrap();
+    assert!(shown.contains("a  0.5  75%") && shown.contains("(h2)  0.125  50%") && shown.contains("b  0.25\n"), "{shown}");
+    assert_eq!(shown.lines().count(), tree.n_nodes());
+    // A long chain is no problem for memory of the call stack.
+    let mut chain = Tree::new();
+    let nodes: Vec<_> = (0..2000).map(|ix| chain.add_observed(format!("x{ix}")).unwrap()).collect();
+    let edges: Vec<_> = nodes.windows(2).map(|it| crate::tree::Edge::new(it[0], it[1])).collect();
+    let chain = Tree::from_parts(chain.nodes().to_vec(), &edges).unwrap();
+    assert_eq!(to_text(&chain).lines().count(), 2000);
+}

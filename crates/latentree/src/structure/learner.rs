@@ -69,7 +69,8 @@ pub trait StructureLearner {
 }
 
 /// The matrix with every undefined distance replaced by the length of the way through the minimum spanning tree of the
-/// defined ones: an upper bound of the true distance when distances are exact, as they are additive on a tree.
+/// defined ones: an upper bound of the true distance when distances are exact, as they are additive on a tree. Where standard errors are known,
+/// theirs is the largest, or 1.
 ///
 /// # Panics
 /// If some variables are not connected by defined distances.
@@ -85,8 +86,14 @@ pub fn completed(distances: &DistanceMatrix) -> DistanceMatrix {
         spanning.iter().map(|&(a, b)| Edge::with_length(NodeIx::new(a), NodeIx::new(b), distances.raw(a, b))).collect();
     let tree = Tree::from_parts(nodes, &edges).expect("a spanning tree is a tree");
     let lengths = tree.path_lengths().expect("all edges have lengths");
-    DistanceMatrix::from_fn(distances.names().to_vec(), |i, j| distances.get(i, j).or_else(|| lengths.get(i, j)))
-        .expect("sums of valid distances are valid")
+    let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let values = pairs.map(|(i, j)| distances.get(i, j).or_else(|| lengths.get(i, j)).unwrap_or(f64::NAN)).collect();
+    let errors = distances.lower_errors().map(|errors| {
+        // What is not told from zero has an error of a logarithm of about 1, and is known no better than what has a distance.
+        let largest = errors.iter().copied().filter(|error| error.is_finite()).fold(1.0, f64::max);
+        errors.iter().map(|&error| if error.is_nan() { largest } else { error }).collect()
+    });
+    DistanceMatrix::from_lower(distances.names().to_vec(), values, errors).expect("sums of valid distances are valid")
 }
 
 #[cfg(test)]

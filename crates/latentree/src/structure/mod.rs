@@ -1,9 +1,11 @@
 //! Stage 4, structure: from pair statistics to a tree.
 //!
-//! One file per learner. Those from distances implement [`StructureLearner`]; [`by_likelihood`] polishes their trees.
+//! [`learn_structure`] chooses and runs a learner. One file per learner: those from distances implement [`StructureLearner`]; [`by_likelihood`]
+//! polishes their trees. [`least_squares_lengths`] fits lengths, [`bootstrap_structure`] tells how sure each split is.
 
 mod affinity;
 mod averaged_distances;
+mod bootstrap;
 mod candidates;
 mod chow_liu;
 mod chow_liu_grouping;
@@ -12,11 +14,14 @@ mod clnj;
 mod clrg;
 mod contraction;
 mod distance_spanning_tree;
+mod edge_lengths;
 mod gaussian_tree;
 #[cfg(test)]
 mod grouping_tests;
 mod joined_tree;
+mod learn;
 mod learner;
+mod learner_name;
 mod likelihood;
 mod local_star;
 mod local_subtree;
@@ -31,6 +36,7 @@ mod test_trees;
 mod thresholds;
 mod top_down;
 
+pub use bootstrap::{WishartCorrelations, drawn_halves, with_bootstrap_support};
 pub use candidates::{Candidate, apply};
 pub use chow_liu::ChowLiu;
 pub use chow_liu_grouping::candidates;
@@ -39,7 +45,13 @@ pub use clnj::ChowLiuNeighborJoining;
 pub use clrg::ChowLiuRecursiveGrouping;
 pub use contraction::{DEFAULT_CONTRACTION, contract_short};
 pub use distance_spanning_tree::distance_spanning_tree;
+pub use edge_lengths::{FittedLengths, least_squares_lengths};
+pub use learn::{
+    FEWEST_ROWS, LearnedStructure, MOST_FOR_ALL_PAIRS, MOST_FOR_LIKELIHOOD, Resampling, StructureInput, StructureOptions,
+    bootstrap_structure, describe_forest, learn_structure,
+};
 pub use learner::{StructureLearner, completed};
+pub use learner_name::{Contraction, LearnerName};
 pub use likelihood::{CorrelationSample, LikelihoodTree, by_likelihood, maximum_likelihood};
 pub use neighbor_joining::NeighborJoining;
 pub use parallel_local_grouping::ParallelLocalGrouping;

@@ -82,4 +82,17 @@ impl Tree {
         }
         tree
     }
+
+    /// The same tree with the support that `support` gives for each edge. Lengths are kept. `support` is called twice per edge.
+    #[must_use]
+    pub fn with_supports(&self, support: impl Fn(&Edge) -> Option<f64>) -> Self {
+        let mut tree = self.clone();
+        for node in self.node_ixs() {
+            for link in &mut tree.links[node.get()] {
+                let (a, b) = (node.min(link.to), node.max(link.to));
+                link.support = support(&Edge { a, b, length: link.length, support: link.support });
+            }
+        }
+        tree
+    }
 }

@@ -1,6 +1,7 @@
 //! Mistakes: every one ends with status 2 and one message that says what is wrong and where, and leaves no file behind.
 
 mod compressed;
+mod learn;
 mod legitimate;
 mod models;
 mod moments;
@@ -94,6 +95,7 @@ fn all() -> Vec<Case> {
         moments::cases(),
         options::cases(),
         outputs::cases(),
+        learn::cases(),
     ]
     .into_iter()
     .flatten()

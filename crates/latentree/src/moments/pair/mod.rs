@@ -110,6 +110,13 @@ impl PairMoments {
         Self::with_layout(layout, options.memory_limit)
     }
 
+    /// Bytes that the sums take.
+    #[must_use]
+    pub fn size_in_memory(&self) -> u64 {
+        let n = self.layout.n_features() as u64;
+        n * (n + 1) / 2 * self.cells.cell_bytes() + self.wide.bytes()
+    }
+
     fn with_layout(layout: Layout, memory_limit: u64) -> Result<Self> {
         layout.check_memory(0, if layout.has_numbers { 8 } else { 4 }, 0, memory_limit)?;
         let cells = Cells::new(layout.has_numbers, layout.n_features());

@@ -1,0 +1,62 @@
+//! Learning from what cannot be learned from.
+
+use super::{Case, case};
+
+fn matrix(name: &'static str, text: &str) -> Case {
+    case(name, "learn --distances d.csv -o o.json").file("d.csv", text)
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let good = ",a,b,c\na,0,1,2\nb,1,0,1\nc,2,1,0\n";
+    let data = "x,y,z\n1.5,2.5,0.5\n2.5,1.5,1.5\n0.5,0.25,2.5\n1.25,3.5,0.75\n";
+    let learn = |name: &'static str, options: &str| case(name, format!("learn d.csv -o o.json {options}")).file("d.csv", data);
+    vec![
+        matrix("asymmetric distances", ",a,b,c\na,0,1,2\nb,1.5,0,1\nc,2,1,0\n").says([
+            "d.csv",
+            "not symmetric",
+            "\"a\"",
+            "\"b\"",
+        ]),
+        matrix("negative distance", ",a,b\na,0,-1\nb,-1,0\n").says(["d.csv", "\"a\"", "-1"]),
+        matrix("infinite distance", ",a,b\na,0,inf\nb,inf,0\n").says(["d.csv", "\"a\"", "finite"]),
+        matrix("distance that is text", ",a,b\na,0,far\nb,far,0\n").says(["d.csv", "far", "not a number"]),
+        matrix("distance to itself", ",a,b\na,1,1\nb,1,0\n").says(["d.csv", "\"a\"", "itself"]),
+        matrix("matrix with a row missing", ",a,b,c\na,0,1,2\nb,1,0,1\n").says(["d.csv", "2 rows", "3"]),
+        matrix("matrix with a row too many", ",a,b\na,0,1\nb,1,0\nc,1,1\n").says(["d.csv"]),
+        matrix("matrix with a field missing", ",a,b\na,0,1\nb,1\n").says(["d.csv", "fields"]),
+        matrix("matrix with a name twice", ",a,a\na,0,1\na,1,0\n").says(["d.csv", "\"a\"", "twice"]),
+        matrix("matrix of nothing", "").says(["d.csv", "empty"]),
+        case("PHYLIP with a row missing", "learn --distances d.phy -o o.json")
+            .file("d.phy", "3\na 0 1 2\nb 1 0 1\n")
+            .says(["d.phy", "2 rows"]),
+        case("distances that are not there", "learn --distances q.csv -o o.json").says(["cannot read q.csv"]),
+        case("neither data nor distances", "learn -o o.json").says(["--distances"]),
+        case("both data and distances", "learn data.csv --distances d.csv -o o.json").says(["--distances"]),
+        case("learn to nowhere", "learn data.csv").says(["--output"]),
+        case("distance of a matrix", "learn --distances d.csv --distance logdet -o o.json")
+            .file("d.csv", good)
+            .says(["--distances", "--distance"]),
+        case("bootstrap of a matrix", "learn --distances d.csv --bootstrap 5 -o o.json")
+            .file("d.csv", good)
+            .says(["--bootstrap", "rows"]),
+        case("likelihood of a matrix", "learn --distances d.csv --structure likelihood -o o.json")
+            .file("d.csv", good)
+            .says(["--structure", "rows"]),
+        learn("unknown learner", "--structure oak").says(["--structure", "oak", "clnj"]),
+        learn("unknown distance", "--distance euclidean").says(["--distance", "euclidean", "canonical"]),
+        learn("contraction above 1", "--contract 1.5").says(["--contract", "1.5", "0.9"]),
+        learn("contraction that is text", "--contract all").says(["--contract", "all"]),
+        learn("negative epsilon", "--structure rg --epsilon=-1").says(["--epsilon", "-1"]),
+        learn("tau that is no number", "--structure rg --tau nan").says(["--tau", "NaN"]),
+        learn("epsilon of a learner without", "--structure nj --epsilon 0.1").says(["--epsilon", "rg", "nj"]),
+        learn("no replicates", "--bootstrap 0").says(["--bootstrap", "0"]),
+        learn("negative replicates", "--bootstrap=-3").says(["--bootstrap", "-3"]),
+        learn("one hidden state to learn", "--hidden-states 1").says(["--hidden-states", "1"]),
+        learn("significance below zero", "--significance=-1").says(["--significance", "-1"]),
+        learn("labels wanted of numbers", "--distance symmetric").says(["d.csv", "\"x\"", "symmetric"]),
+        learn("columns of one name", "").file("d.csv", "x,y,x\n1,2,3\n").says(["d.csv", "\"x\""]),
+        learn("no rows to learn from", "").file("d.csv", "").says(["d.csv"]),
+        case("a tree alone as BIF", "learn data.csv -o o.bif").says(["bif", "tables"]),
+        case("learn from a model", "learn model.json -o o.json").says(["model.json"]),
+    ]
+}

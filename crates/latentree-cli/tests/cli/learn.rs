@@ -1,0 +1,178 @@
+//! `learn`: the tree, the model, what is said about them, and odd data that are accepted by rule.
+
+use serde_json::{Value, json};
+
+use crate::harness::Folder;
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is a number"))
+}
+
+/// A folder with a Gaussian model and data from it.
+fn gaussian(shape: &str, rows: u64) -> Folder {
+    let folder = Folder::new();
+    folder.succeed(&format!("simulate --shape {shape} --observed 12 --family gaussian --correlation 0.6,0.85 --model truth.json --data d.csv --rows {rows}"));
+    folder
+}
+
+#[test]
+fn a_gaussian_tree_is_found_and_its_model_scores_as_learn_says() {
+    let folder = gaussian("double-star", 4000);
+    let json = folder.json("learn d.csv -o m.json");
+    for key in ["stages", "rows", "observed", "hidden", "free_parameters", "log_likelihood", "bic", "converged", "warnings"] {
+        assert!(!json[key].is_null(), "{key}: {json}");
+    }
+    assert_eq!((&json["rows"], &json["observed"], &json["hidden"]), (&json!(4000), &json!(12), &json!(2)));
+    assert_eq!((&json["structure"], &json["converged"], &json["warnings"]), (&json!("likelihood"), &json!(true), &json!([])));
+    assert!(
+        json["stages"].as_array().is_some_and(|stages| stages.iter().all(|it| it["name"].is_string() && it["seconds"].is_f64()))
+    );
+    let compared = folder.json("compare truth.json m.json");
+    assert_eq!(compared["same_structure"], true);
+    let score = folder.json("score m.json d.csv");
+    for key in ["log_likelihood", "bic", "free_parameters"] {
+        assert!((number(&score[key]) - number(&json[key])).abs() < 1e-8 * number(&score[key]).abs(), "{key}");
+    }
+    // Nearly as likely as the truth on the data from it.
+    let truth = folder.json("score truth.json d.csv");
+    assert!(number(&json["log_likelihood"]) > number(&truth["log_likelihood"]) - 30.0, "{json} {truth}");
+    let human = folder.succeed("learn d.csv -o m.json");
+    assert!(human.contains("hidden variables     2") && human.contains("(h1)") && human.contains("├─ x"), "{human}");
+    // Every learner writes a model that scores.
+    for learner in ["nj", "snj", "rg", "clrg", "clnj", "clblind", "plrg", "chow-liu"] {
+        let json = folder.json(&format!("learn d.csv --structure {learner} -o m.json"));
+        assert_eq!(json["structure"], learner);
+        let score = folder.json("score m.json d.csv");
+        assert!(
+            (number(&score["log_likelihood"]) - number(&json["log_likelihood"])).abs()
+                < 1e-6 * number(&json["log_likelihood"]).abs()
+        );
+    }
+}
+
+#[test]
+fn moments_and_distances_give_the_tree_too() {
+    let folder = gaussian("double-star", 4000);
+    folder.succeed("moments d.csv -o d.moments");
+    let json = folder.json("learn d.moments -o m.json");
+    assert_eq!(folder.json("compare truth.json m.json")["same_structure"], true);
+    assert!(json["structure"] == "snj" || json["structure"] == "clnj", "{json}");
+    let score = folder.json("score m.json d.csv");
+    assert!(
+        (number(&score["log_likelihood"]) - number(&json["log_likelihood"])).abs() < 1e-8 * number(&json["log_likelihood"]).abs()
+    );
+    let supported = folder.json("learn d.moments --bootstrap 20 -o m.json");
+    assert_eq!(supported["bootstrap"], 20);
+    assert!(folder.text("m.json").contains("\"support\""));
+    for name in ["d.phy", "d.dist.csv"] {
+        folder.succeed(&format!("distances d.csv -o {name} --significance 0"));
+        let json = folder.json(&format!("learn --distances {name} --contract 0.9 -o t.nwk"));
+        assert_eq!((&json["structure"], &json["rows"], &json["log_likelihood"]), (&json!("nj"), &Value::Null, &Value::Null));
+        assert_eq!(folder.json("compare truth.json t.nwk")["same_structure"], true);
+    }
+}
+
+#[test]
+fn support_is_in_the_file_and_in_every_export() {
+    let folder = gaussian("caterpillar", 2000);
+    let json = folder.json("learn d.csv --structure clnj --bootstrap 25 -o m.json");
+    assert_eq!(json["bootstrap"], 25);
+    let file: Value = serde_json::from_str(&folder.text("m.json")).expect("JSON");
+    let edges = file["edges"].as_array().expect("edges");
+    assert!(!edges.is_empty() && edges.iter().all(|edge| (0.0..=1.0).contains(&number(&edge["support"]))));
+    // The tree is the same without the bootstrap.
+    folder.succeed("learn d.csv --structure clnj -o plain.json");
+    assert_eq!(folder.json("compare plain.json m.json")["robinson_foulds"], 0);
+    assert!(folder.succeed("export m.json --format newick").contains("[&support="));
+    assert!(folder.succeed("export m.json --format graphml").contains("<data key=\"support\">"));
+    assert!(folder.succeed("export m.json --format dot").contains("%)"));
+    assert!(folder.succeed("export m.json --format text").contains('%'));
+    let bytes = |options: &str| {
+        folder.succeed(&format!("learn d.csv --bootstrap 8 -o b.json {options}"));
+        folder.read("b.json")
+    };
+    let first = bytes("--threads 1");
+    assert!(first == bytes("--threads 5") && first != bytes("--seed 3"));
+}
+
+#[test]
+fn symmetric_distances_give_a_symmetric_model() {
+    let folder = Folder::new();
+    for states in [2, 3] {
+        folder.succeed(&format!(
+            "simulate --shape double-star --observed 10 --family symmetric --states {states} --correlation 0.5,0.8 --model truth.json --data d.csv --rows 6000"
+        ));
+        let json = folder.json("learn d.csv --structure nj --distance symmetric -o m.json");
+        assert_eq!(json["distance"], "symmetric");
+        let score = folder.json("score m.json d.csv");
+        assert_eq!(score["log_likelihood"], json["log_likelihood"]);
+        let truth = folder.json("score truth.json d.csv");
+        assert!(number(&json["log_likelihood"]) > number(&truth["log_likelihood"]) - 100.0, "{json} {truth}");
+    }
+}
+
+#[test]
+fn other_columns_give_the_tree_alone_and_say_so() {
+    let folder = Folder::with_clinic();
+    let json = folder.json("learn clinic.csv --structure clnj -o m.json");
+    assert!(json["log_likelihood"].is_null() && json["free_parameters"].is_null());
+    assert!(
+        json["warnings"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|it| it.as_str().is_some_and(|it| it.contains("the tree alone"))))
+    );
+    let compared = folder.json("compare clinic.truth.json m.json");
+    assert!(number(&compared["robinson_foulds_normalized"]) < 0.5, "{compared}");
+    assert_eq!(folder.run("score m.json clinic.csv").code, Some(2));
+    folder.succeed("learn clinic.csv --structure clnj -o t.nwk");
+    assert_eq!(folder.json("compare m.json t.nwk")["robinson_foulds"], 0);
+}
+
+#[test]
+fn odd_data_give_sound_trees_by_rule() {
+    let folder = Folder::new();
+    let wave = |ix: usize, factor: f64| (ix as f64 * factor).sin();
+    let table = |columns: &[&dyn Fn(usize) -> String], rows: usize| {
+        let names: Vec<String> = (0..columns.len()).map(|ix| format!("c{ix}")).collect();
+        let lines = (0..rows).map(|row| columns.iter().map(|cell| cell(row)).collect::<Vec<_>>().join(","));
+        format!("{}\n{}\n", names.join(","), lines.collect::<Vec<_>>().join("\n"))
+    };
+    let base = |ix: usize| wave(ix, 1.37);
+    let a = |ix: usize| format!("{:.6}", base(ix) + 0.5 * wave(ix, 3.1));
+    let b = |ix: usize| format!("{:.6}", base(ix) + 0.5 * wave(ix, 4.7));
+    let c = |ix: usize| format!("{:.6}", base(ix) + 0.5 * wave(ix, 6.1));
+    let constant = |_: usize| "2.5".to_owned();
+    let independent = |ix: usize| format!("{:.6}", wave(ix * ix, 0.7312));
+    let missing = |_: usize| String::new();
+    for (what, columns, rows, observed, trees) in [
+        ("one column", vec![&a as &dyn Fn(usize) -> String], 100, 1, 1),
+        ("two columns", vec![&a, &b], 100, 2, 1),
+        ("three columns", vec![&a, &b, &c], 100, 3, 1),
+        ("identical columns", vec![&a, &b, &b, &c], 100, 4, 1),
+        ("two identical columns alone", vec![&a, &a], 100, 2, 1),
+        ("a constant column", vec![&a, &b, &constant, &c], 100, 4, 2),
+        ("an independent column", vec![&a, &b, &independent, &c], 100, 4, 2),
+        ("a column never there", vec![&a, &b, &missing, &c], 100, 3, 1),
+    ] {
+        folder.write("d.csv", table(&columns, rows).as_bytes());
+        for learner in ["auto", "nj", "snj", "rg", "clrg", "clnj", "clblind", "plrg", "chow-liu"] {
+            let json = folder.json(&format!("learn d.csv --kind *=continuous --structure {learner} -o m.json"));
+            assert_eq!((&json["observed"], &json["trees"]), (&json!(observed), &json!(trees)), "{what}, {learner}: {json}");
+            assert!(!folder.text("m.json").contains("null") && !folder.text("m.json").contains("NaN"), "{what}, {learner}");
+            assert!(json["log_likelihood"].is_f64(), "{what}, {learner}: {json}");
+            folder.succeed("score m.json d.csv");
+        }
+    }
+    // More columns than rows, and a single row.
+    for rows in [1, 2, 3] {
+        folder.write("d.csv", table(&[&a, &b, &c, &independent], rows).as_bytes());
+        assert_eq!(folder.json("learn d.csv --kind *=continuous -o m.json")["observed"], 4);
+    }
+    // Pairs without a distance make a forest, and distances of 0 no trouble.
+    folder.write("d.csv", b",a,b,c,d,e\na,0,0,1,NA,NA\nb,0,0,1,NA,NA\nc,1,1,0,NA,NA\nd,NA,NA,NA,0,2\ne,NA,NA,NA,2,0\n");
+    let json = folder.json("learn --distances d.csv -o m.json");
+    assert_eq!((&json["observed"], &json["trees"]), (&json!(5), &json!(2)));
+    assert!(json["warnings"][0].as_str().is_some_and(|it| it.contains("2 separate trees")), "{json}");
+    folder.write("d.csv", b",a\na,0\n");
+    assert_eq!(folder.json("learn --distances d.csv -o m.json")["observed"], 1);
+}

@@ -1,0 +1,415 @@
+//! From statistics to a tree: which learner, on which distances, and what is done to its tree.
+//!
+//! # The rule of `auto`
+//! 1. A distance matrix alone: `nj`, as is usual for such matrices; with exact distances of a tree all learners agree.
+//! 2. 3 to [`MOST_FOR_LIKELIHOOD`] variables and at least [`FEWEST_ROWS`] rows: `likelihood`, from correlations where all variables have one (numbers
+//!    and two labels), else from what stands in for them, `e^(−d/r)` of distances of r correlations.
+//! 3. Few rows or many variables: `clnj`.
+//!
+//! The evidence is in DESIGN.md.
+//!
+//! # What is not connected
+//! A pair that is not told from zero ([`DistanceOptions::significance`]) connects nothing: variables that no chain of other pairs connects are in different
+//! trees. Within a tree every correlation counts, however weak, with its standard error, for up to [`MOST_FOR_ALL_PAIRS`] variables; for more, and for
+//! distances that are not those of correlations, such a pair has no distance. Of many pairs of an independent variable some pass two standard errors by
+//! chance: it then hangs on by a long edge; a larger significance cuts it off, and weak real ties with it.
+//!
+//! # Lengths and contraction
+//! Lengths are by [least squares](super::least_squares_lengths) on the distances, in a tree by likelihood the likeliest, and in a Chow–Liu tree the
+//! distances of the pairs themselves. One threshold of [`Contraction`] goes to all learners; where least squares leave an edge at most that
+//! long, it is contracted and the rest is fitted again. The polish by likelihood decides itself about the edges that it leaves.
+
+use super::{
+    ChowLiu, ChowLiuBlind, ChowLiuNeighborJoining, ChowLiuRecursiveGrouping, Contraction, CorrelationSample, LearnerName,
+    NeighborJoining, ParallelLocalGrouping, RecursiveGrouping, SpectralNeighborJoining, StructureLearner, WishartCorrelations,
+    by_likelihood, contract_short, distance_spanning_tree, drawn_halves, least_squares_lengths, with_bootstrap_support,
+};
+use crate::distance::{DistanceMatrix, DistanceOptions, Estimator, choose_estimator, estimate, from_correlations};
+use crate::error::{Error, Place, Result, Shortened};
+use crate::moments::{Accumulator, BlockMoments, PairMoments};
+use crate::observer::Observer;
+use crate::tree::Tree;
+
+/// Most variables for which `auto` polishes by likelihood, whose time grows with their cube.
+pub const MOST_FOR_LIKELIHOOD: usize = 300;
+/// Fewest rows for which `auto` polishes by likelihood: a tenth of them decide between penalties.
+pub const FEWEST_ROWS: f64 = 40.0;
+
+/// Most variables for which weak pairs keep their distances.
+pub const MOST_FOR_ALL_PAIRS: usize = 3000;
+
+/// What a structure is learned from.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum StructureInput<'a> {
+    /// Moments of all rows, and of two halves of them where they are known.
+    Moments {
+        /// Of all rows.
+        whole: &'a PairMoments,
+        /// Of two halves of them.
+        halves: Option<&'a [PairMoments; 2]>,
+    },
+    /// Distances alone.
+    Distances(&'a DistanceMatrix),
+}
+
+/// Settings of [`learn_structure`].
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StructureOptions {
+    learner: LearnerName,
+    contraction: Contraction,
+    epsilon: Option<f64>,
+    tau: Option<f64>,
+    distances: DistanceOptions,
+}
+
+impl StructureOptions {
+    /// Default settings.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Which learner (default [`LearnerName::Auto`]).
+    #[must_use]
+    pub fn learner(mut self, learner: LearnerName) -> Self {
+        self.learner = learner;
+        self
+    }
+
+    /// Which edges are contracted (default [`Contraction::ByInput`]).
+    #[must_use]
+    pub fn contraction(mut self, contraction: Contraction) -> Self {
+        self.contraction = contraction;
+        self
+    }
+
+    /// ε of recursive grouping; see [`RecursiveGrouping::epsilon`].
+    #[must_use]
+    pub fn epsilon(mut self, epsilon: Option<f64>) -> Self {
+        self.epsilon = epsilon;
+        self
+    }
+
+    /// τ of recursive grouping; see [`RecursiveGrouping::tau`].
+    #[must_use]
+    pub fn tau(mut self, tau: Option<f64>) -> Self {
+        self.tau = tau;
+        self
+    }
+
+    /// How distances are made of moments.
+    #[must_use]
+    pub fn distances(mut self, distances: DistanceOptions) -> Self {
+        self.distances = distances.errors(true);
+        self
+    }
+
+    fn check(&self) -> Result<()> {
+        for (name, value) in [("--epsilon", self.epsilon), ("--tau", self.tau)] {
+            if let Some(bad) = value.filter(|value| !value.is_finite() || *value < 0.0) {
+                return Err(Error::option(name, format!("{bad} given; a finite number ≥ 0 is needed")));
+            }
+        }
+        let groups = [LearnerName::RecursiveGrouping, LearnerName::ChowLiuRecursiveGrouping, LearnerName::ParallelLocalGrouping];
+        if (self.epsilon.is_some() || self.tau.is_some()) && !groups.contains(&self.learner) {
+            let problem = format!("only rg, clrg and plrg use it, and the learner is {}", self.learner);
+            return Err(Error::option(if self.epsilon.is_some() { "--epsilon" } else { "--tau" }, problem));
+        }
+        Ok(())
+    }
+}
+
+/// A structure and how it came about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LearnedStructure {
+    /// The tree, or forest, minimal and with lengths; observed nodes are the variables in their order.
+    pub tree: Tree,
+    /// The learner that ran.
+    pub learner: LearnerName,
+    /// The distance that was used; `None` for a matrix.
+    pub estimator: Option<Estimator>,
+    /// The penalty that explains held-out rows best, where likelihood decided.
+    pub penalty: Option<&'static str>,
+    /// Whether lengths are at their optimum.
+    pub converged: bool,
+}
+
+/// Passes on the wish to stop and nothing else.
+struct Quiet<'a>(&'a dyn Observer);
+
+impl Observer for Quiet<'_> {
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}
+
+/// Learns a tree, or a forest.
+///
+/// # Errors
+/// [`Error::Option`] if an option is out of range or does not fit the input, [`Error::Data`] if a variable does not fit the distance or the learner,
+/// [`Error::Tree`] if there are no variables, [`Error::Cancelled`].
+pub fn learn_structure(
+    input: StructureInput<'_>,
+    options: &StructureOptions,
+    observer: &dyn Observer,
+) -> Result<LearnedStructure> {
+    options.check()?;
+    match input {
+        StructureInput::Distances(distances) => {
+            let learner = match options.learner {
+                LearnerName::Auto => LearnerName::NeighborJoining,
+                LearnerName::Likelihood => {
+                    return Err(Error::option("--structure", "likelihood needs rows; a distance matrix alone has none"));
+                }
+                other => other,
+            };
+            let tree = match learner {
+                LearnerName::ChowLiu => distance_spanning_tree(distances),
+                _ => learner_for(learner, options, distances).learn(distances, observer)?,
+            };
+            finished(tree, learner, distances, options, observer)
+        }
+        StructureInput::Moments { whole, halves } => from_moments(whole, halves, options, observer),
+    }
+}
+
+fn from_moments(
+    whole: &PairMoments,
+    halves: Option<&[PairMoments; 2]>,
+    options: &StructureOptions,
+    observer: &dyn Observer,
+) -> Result<LearnedStructure> {
+    let p = whole.schema().variables().len();
+    let estimator = choose_estimator(whole, &options.distances)?;
+    let distances = learnable(p, estimator, &options.distances, |significance| {
+        estimate(whole, &options.distances.significance(significance), observer)
+    })?;
+    let halves = halves.filter(|halves| halves.iter().all(|half| half.n_rows() > 0));
+    let few_enough = (3..=MOST_FOR_LIKELIHOOD).contains(&p) && whole.effective_rows() >= FEWEST_ROWS;
+    let learner = match options.learner {
+        LearnerName::Auto if few_enough => LearnerName::Likelihood,
+        LearnerName::Auto => LearnerName::ChowLiuNeighborJoining,
+        other => other,
+    };
+    let mut learned = match learner {
+        LearnerName::Likelihood => {
+            likeliest(whole, halves.filter(|_| estimator == Estimator::Gaussian), &distances, options, observer)?
+        }
+        LearnerName::ChowLiu => chow_liu(whole, &distances)?,
+        _ => {
+            let tree = learner_for(learner, options, &distances).learn(&distances, observer)?;
+            finished(tree, learner, &distances, options, observer)?
+        }
+    };
+    learned.estimator = Some(estimator);
+    Ok(learned)
+}
+
+/// A learner from distances, with the one threshold of contraction.
+fn learner_for(name: LearnerName, options: &StructureOptions, distances: &DistanceMatrix) -> Box<dyn StructureLearner> {
+    let threshold = options.contraction.threshold(distances);
+    let contraction = threshold.unwrap_or(0.0);
+    let mut grouping = RecursiveGrouping::default().contraction(contraction);
+    if let Some(epsilon) = options.epsilon {
+        grouping = grouping.epsilon(epsilon);
+    }
+    if let Some(tau) = options.tau {
+        grouping = grouping.tau(tau);
+    }
+    match name {
+        LearnerName::SpectralNeighborJoining => Box::new(SpectralNeighborJoining::new().contract(threshold)),
+        LearnerName::RecursiveGrouping => Box::new(grouping),
+        LearnerName::ChowLiuRecursiveGrouping => {
+            Box::new(ChowLiuRecursiveGrouping::default().local(grouping).contraction(contraction))
+        }
+        LearnerName::ChowLiuNeighborJoining => Box::new(ChowLiuNeighborJoining::default().contraction(contraction)),
+        LearnerName::ChowLiuBlind => Box::new(ChowLiuBlind),
+        LearnerName::ParallelLocalGrouping => Box::new(ParallelLocalGrouping::default().local(grouping).contraction(contraction)),
+        LearnerName::NeighborJoining | LearnerName::Auto | LearnerName::Likelihood | LearnerName::ChowLiu => {
+            Box::new(NeighborJoining::new().contract(threshold))
+        }
+    }
+}
+
+/// Lengths by least squares, and contraction of what they leave too short.
+fn finished(
+    tree: Tree,
+    learner: LearnerName,
+    distances: &DistanceMatrix,
+    options: &StructureOptions,
+    observer: &dyn Observer,
+) -> Result<LearnedStructure> {
+    let keeps_its_edges = matches!(learner, LearnerName::ChowLiu | LearnerName::ChowLiuBlind);
+    let mut tree = if learner == LearnerName::ChowLiu { tree } else { tree.minimal() };
+    let mut converged = true;
+    if learner != LearnerName::ChowLiu {
+        let threshold = options.contraction.threshold(distances).filter(|_| !keeps_its_edges);
+        loop {
+            let fitted = least_squares_lengths(&tree, distances, observer)?;
+            converged = fitted.converged;
+            let contracted = threshold.map(|threshold| contract_short(&fitted.tree, threshold));
+            match contracted.filter(|contracted| contracted.n_nodes() < fitted.tree.n_nodes()) {
+                Some(shorter) => tree = shorter,
+                None => {
+                    tree = fitted.tree;
+                    break;
+                }
+            }
+        }
+    }
+    Ok(LearnedStructure { tree: tree.relabel_hidden(), learner, estimator: None, penalty: None, converged })
+}
+
+fn likeliest(
+    whole: &PairMoments,
+    halves: Option<&[PairMoments; 2]>,
+    distances: &DistanceMatrix,
+    options: &StructureOptions,
+    observer: &dyn Observer,
+) -> Result<LearnedStructure> {
+    let samples = match halves {
+        Some([first, second]) => Some([CorrelationSample::from_moments(first)?, CorrelationSample::from_moments(second)?]),
+        None => None,
+    };
+    let sample = match choose_estimator(whole, &options.distances)? {
+        Estimator::Gaussian => CorrelationSample::from_moments(whole)?,
+        Estimator::Symmetric => CorrelationSample::from_distances(distances, 1, whole.effective_rows()),
+        _ => CorrelationSample::from_distances(distances, options.distances.n_hidden_states() - 1, whole.effective_rows()),
+    };
+    let mut starts = Vec::new();
+    for name in [LearnerName::SpectralNeighborJoining, LearnerName::ChowLiuNeighborJoining] {
+        starts.push(learner_for(name, options, distances).learn(distances, observer)?);
+    }
+    observer.stage("likelihood", None);
+    let found = by_likelihood(&starts, &sample, samples.as_ref(), observer)?;
+    Ok(LearnedStructure {
+        tree: found.tree.minimal().relabel_hidden(),
+        learner: LearnerName::Likelihood,
+        estimator: None,
+        penalty: Some(found.penalty),
+        converged: true,
+    })
+}
+
+/// The Chow–Liu tree by mutual information where that is known, else by distances; edges of pairs without a distance are cut.
+fn chow_liu(whole: &PairMoments, distances: &DistanceMatrix) -> Result<LearnedStructure> {
+    let variables = whole.schema().variable_ixs().map(|ix| whole.schema().scalar_kind(ix).map(|kind| kind.n_states().is_none()));
+    let kinds: Vec<Option<bool>> = variables.collect();
+    let tree = if kinds.iter().all(|kind| kind.is_some() && *kind == kinds[0]) {
+        let found = ChowLiu::from_moments(whole)?.tree;
+        let mut tree = found.with_lengths(|edge| distances.get(edge.a.get(), edge.b.get()));
+        for edge in found.edges().filter(|edge| distances.get(edge.a.get(), edge.b.get()).is_none()) {
+            tree.disconnect(edge.a, edge.b);
+        }
+        tree
+    } else {
+        distance_spanning_tree(distances)
+    };
+    Ok(LearnedStructure { tree, learner: LearnerName::ChowLiu, estimator: None, penalty: None, converged: true })
+}
+
+/// The distances that learners see, from a function that estimates them with a given significance: for correlations of not too many variables every
+/// pair's, within the components that significant ones make, else the significant ones.
+fn learnable(
+    p: usize,
+    estimator: Estimator,
+    options: &DistanceOptions,
+    estimate: impl Fn(Option<f64>) -> Result<DistanceMatrix>,
+) -> Result<DistanceMatrix> {
+    let significant = estimate(options.significance_level())?;
+    if estimator != Estimator::Gaussian || p > MOST_FOR_ALL_PAIRS || significant.n_undefined() == 0 {
+        return Ok(significant);
+    }
+    let components = significant.components();
+    drop(significant);
+    let all = estimate(None)?;
+    Ok(if components.len() > 1 { separated(all, &components) } else { all })
+}
+
+/// The matrix without the distances between components.
+fn separated(distances: DistanceMatrix, components: &[Vec<usize>]) -> DistanceMatrix {
+    let mut component = vec![0; distances.len()];
+    for (number, members) in components.iter().enumerate() {
+        members.iter().for_each(|&member| component[member] = number);
+    }
+    let pairs = (0..distances.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let is_kept: Vec<bool> = pairs.map(|(i, j)| component[i] == component[j]).collect();
+    let kept = |values: &[f64]| values.iter().zip(&is_kept).map(|(value, kept)| if *kept { *value } else { f64::NAN }).collect();
+    let (values, errors) = (kept(distances.lower()), distances.lower_errors().map(kept));
+    DistanceMatrix::from_lower(distances.names().to_vec(), values, errors).expect("some of valid distances are valid")
+}
+
+/// What a bootstrap draws from.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Resampling<'a> {
+    /// Blocks of rows, drawn with replacement.
+    Blocks(&'a BlockMoments),
+    /// Moments of all rows: correlations are drawn from their Wishart distribution.
+    Moments(&'a PairMoments),
+}
+
+/// The learned tree with the share of replicates, learned the same way, that have each edge's split; see
+/// [`with_bootstrap_support`].
+///
+/// # Errors
+/// [`Error::Option`] if there are no replicates; [`Error::Data`] if only moments are given and their distances are not those of correlations; those
+/// of learning; [`Error::Cancelled`].
+pub fn bootstrap_structure(
+    learned: &LearnedStructure,
+    resampling: Resampling<'_>,
+    options: &StructureOptions,
+    n_replicates: usize,
+    seed: u64,
+    observer: &dyn Observer,
+) -> Result<Tree> {
+    let same = options.learner(learned.learner);
+    match resampling {
+        Resampling::Blocks(blocks) => with_bootstrap_support(&learned.tree, n_replicates, seed, observer, |rng| {
+            let halves = drawn_halves(blocks, rng)?;
+            let mut whole = halves[0].clone();
+            whole.merge(halves[1].clone())?;
+            let input = StructureInput::Moments { whole: &whole, halves: Some(&halves) };
+            Ok(learn_structure(input, &same, &Quiet(observer))?.tree)
+        }),
+        Resampling::Moments(moments) => {
+            if learned.estimator != Some(Estimator::Gaussian) {
+                let named = learned.estimator.map_or("given", Estimator::name);
+                let problem =
+                    format!("a bootstrap of {named} distances needs rows; moments alone do with gaussian distances only");
+                return Err(Error::data(Place::default(), problem));
+            }
+            let sample = CorrelationSample::from_moments(moments)?;
+            let wishart = WishartCorrelations::new(&sample)?;
+            with_bootstrap_support(&learned.tree, n_replicates, seed, observer, |rng| {
+                let lower = wishart.draw(rng);
+                let drawn = learnable(sample.names().len(), Estimator::Gaussian, &options.distances, |significance| {
+                    let distances = options.distances.errors(true).significance(significance);
+                    from_correlations(sample.names().to_vec(), &lower, sample.rows(), &distances)
+                })?;
+                Ok(learn_structure(StructureInput::Distances(&drawn), &same, &Quiet(observer))?.tree)
+            })
+        }
+    }
+}
+
+/// What a user should know of a forest: which variables stand alone and how many trees there are.
+#[must_use]
+pub fn describe_forest(tree: &Tree) -> Option<String> {
+    if tree.is_connected() {
+        return None;
+    }
+    let alone: Vec<_> = tree.node_ixs().filter(|&node| tree.degree(node) == 0).collect();
+    let names: Vec<String> = alone.iter().take(5).map(|&node| format!("{:?}", Shortened(tree.name(node)))).collect();
+    let more = if alone.len() > names.len() { format!(" and {} more", alone.len() - names.len()) } else { String::new() };
+    let lonely = match alone.len() {
+        0 => String::new(),
+        1 => format!("; {} stands alone", names[0]),
+        _ => format!("; {}{more} stand alone", names.join(", ")),
+    };
+    Some(format!("{} separate trees: no dependence between them is told from chance{lonely}", tree.n_components()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! The names of the learners, and when edges are contracted.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::DEFAULT_CONTRACTION;
+use super::thresholds::rounding_error;
+use crate::distance::DistanceMatrix;
+use crate::error::{Error, Result};
+
+/// A learner by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum LearnerName {
+    /// Chosen from the input; see [`learn_structure`](super::learn_structure).
+    #[default]
+    Auto,
+    /// Several starts polished by likelihood, [`by_likelihood`](super::by_likelihood).
+    Likelihood,
+    /// The spanning tree of the observed variables, without hidden ones.
+    ChowLiu,
+    /// [`NeighborJoining`](super::NeighborJoining).
+    NeighborJoining,
+    /// [`SpectralNeighborJoining`](super::SpectralNeighborJoining).
+    SpectralNeighborJoining,
+    /// [`RecursiveGrouping`](super::RecursiveGrouping).
+    RecursiveGrouping,
+    /// [`ChowLiuRecursiveGrouping`](super::ChowLiuRecursiveGrouping).
+    ChowLiuRecursiveGrouping,
+    /// [`ChowLiuNeighborJoining`](super::ChowLiuNeighborJoining).
+    ChowLiuNeighborJoining,
+    /// [`ChowLiuBlind`](super::ChowLiuBlind).
+    ChowLiuBlind,
+    /// [`ParallelLocalGrouping`](super::ParallelLocalGrouping).
+    ParallelLocalGrouping,
+}
+
+impl LearnerName {
+    /// All names.
+    pub const ALL: [Self; 10] = [
+        Self::Auto,
+        Self::Likelihood,
+        Self::ChowLiu,
+        Self::NeighborJoining,
+        Self::SpectralNeighborJoining,
+        Self::RecursiveGrouping,
+        Self::ChowLiuRecursiveGrouping,
+        Self::ChowLiuNeighborJoining,
+        Self::ChowLiuBlind,
+        Self::ParallelLocalGrouping,
+    ];
+
+    /// The name users write.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Likelihood => "likelihood",
+            Self::ChowLiu => "chow-liu",
+            Self::NeighborJoining => "nj",
+            Self::SpectralNeighborJoining => "snj",
+            Self::RecursiveGrouping => "rg",
+            Self::ChowLiuRecursiveGrouping => "clrg",
+            Self::ChowLiuNeighborJoining => "clnj",
+            Self::ChowLiuBlind => "clblind",
+            Self::ParallelLocalGrouping => "plrg",
+        }
+    }
+}
+
+impl fmt::Display for LearnerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for LearnerName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|learner| learner.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|learner| learner.name()).collect();
+            Error::option("--structure", format!("{name:?} is not one of {}", names.join(", ")))
+        })
+    }
+}
+
+/// Which edges are too short to be told from nothing and are contracted.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
+pub enum Contraction {
+    /// Those of at most −ln 0.9 where distances are estimates (they have standard errors), those that may be rounding errors where they are not.
+    #[default]
+    ByInput,
+    /// None.
+    Off,
+    /// Those of at most this length.
+    UpTo(f64),
+}
+
+impl Contraction {
+    /// The length up to which edges are contracted; `None` if none are.
+    #[must_use]
+    pub fn threshold(self, distances: &DistanceMatrix) -> Option<f64> {
+        match self {
+            Self::ByInput if distances.has_errors() => Some(DEFAULT_CONTRACTION),
+            Self::ByInput => Some(rounding_error(distances)),
+            Self::Off => None,
+            Self::UpTo(length) => Some(length.max(0.0)),
+        }
+    }
+}
+
+impl FromStr for Contraction {
+    type Err = Error;
+
+    /// Reads the correlation above which two nodes are taken for one, such as `0.9`; `none` or 0 contracts nothing.
+    fn from_str(text: &str) -> Result<Self> {
+        match text.trim().parse::<f64>() {
+            _ if text.trim() == "none" => Ok(Self::Off),
+            Ok(0.0) => Ok(Self::Off),
+            Ok(value) if value > 0.0 && value <= 1.0 => Ok(Self::UpTo(-value.ln() + 0.0)),
+            _ => Err(Error::option(
+                "--contract",
+                format!("{text:?} is not none, 0, or a correlation up to 1 above which two nodes are taken for one, such as 0.9"),
+            )),
+        }
+    }
+}
