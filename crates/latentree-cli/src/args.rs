@@ -92,13 +92,15 @@ pub(crate) enum Command {
                             latentree describe events.csv --events patient_id,icd9 --json"
     )]
     Describe(DescribeArgs),
-    /// The hidden tree behind data, and its parameters where the lengths of its edges give them
+    /// The hidden tree behind data, and all its probabilities
     #[command(
         after_help = "Learners: likelihood (several trees polished by likelihood), nj, snj, rg, clrg, clnj, clblind, plrg, chow-liu; auto \
-                      takes likelihood for up to 300 variables of numbers or two labels, nj for a matrix of distances, else clnj.\n\
-                      Continuous columns give a Gaussian model, --distance symmetric a symmetric discrete one; other columns a tree alone.\n\
+                      takes likelihood for up to 300 variables, nj for a matrix of distances, else clnj.\n\
+                      Parameters: continuous columns give a Gaussian model and --distance symmetric a symmetric one, by the lengths of edges; all \
+                      others hidden variables of --hidden-states states, by moments and then EM.\n\
                       An ending of .nwk, .dot or .graphml writes the tree in that format.\n\
-                      Examples:\n  latentree learn data.csv -o model.json --bootstrap 100\n  \
+                      Examples:\n  latentree learn examples/clinic.csv -o clinic.json\n  latentree learn data.csv -o model.json --bootstrap 100\n  \
+                      latentree learn data.csv --tree tree.nwk --hidden-states 3 --parameters moments -o model.json\n  \
                       latentree learn examples/clinic.csv --structure clnj -o tree.nwk\n  \
                       latentree learn both.moments -o model.json --json\n  \
                       latentree learn --distances d.phy --structure nj -o tree.nwk"
@@ -214,6 +216,30 @@ pub(crate) struct LearnArgs {
     /// Support of every split by this many bootstrap replicates
     #[arg(long, value_name = "N")]
     pub(crate) bootstrap: Option<usize>,
+    /// Keep this tree (Newick, or a model or tree file) and learn its parameters only
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["distances", "bootstrap"])]
+    pub(crate) tree: Option<PathBuf>,
+    /// How parameters are learned: auto, moments+em, moments, em, distances or none
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) parameters: String,
+    /// How third moments are decomposed: sidiwo, tpm, svd, svtd or als
+    #[arg(long, value_name = "NAME", default_value = "sidiwo")]
+    pub(crate) decomposition: String,
+    /// Where EM starts: moments, lcm (a latent class model's classes in every hidden node) or random [default: moments; lcm for --parameters em]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) start: Option<String>,
+    /// Starts of EM that are tried (lcm and random)
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) restarts: usize,
+    /// Most passes of EM over the rows [default: 500]
+    #[arg(long, value_name = "N")]
+    pub(crate) em_iterations: Option<usize>,
+    /// Relative gain of the log-likelihood at which EM ends [default: 1e-7]
+    #[arg(long, value_name = "GAIN")]
+    pub(crate) em_tolerance: Option<f64>,
+    /// Pseudo-count that EM adds to every cell of its tables
+    #[arg(long, value_name = "WEIGHT", default_value_t = 0.01)]
+    pub(crate) em_smoothing: f64,
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `learn DATA -o MODEL`: the hidden tree behind data, and its parameters where the lengths of its edges give them.
+//! `learn DATA -o MODEL`: the hidden tree behind data, and its parameters.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -18,7 +18,8 @@ use latentree::structure::{
 use latentree::{Error, Observer, Result};
 use serde_json::{Value, json};
 
-use super::simulate::is_newick;
+use super::learn_parameters::{self, Method};
+use super::simulate::{is_newick, read_tree};
 use super::{is_stream, open_data};
 use crate::Failure;
 use crate::args::LearnArgs;
@@ -118,7 +119,11 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
     let path =
         args.distances.as_ref().or(args.data.as_ref()).ok_or_else(|| Error::option("learn", "give DATA, or --distances FILE"))?;
     let mut input = open(args, path, &recorder)?;
-    let learned = learn(&input, &options, args, seed, &recorder).map_err(|error| error.in_file(path))?;
+    let method: Method = args.parameters.parse()?;
+    let mut learned = match &args.tree {
+        Some(file) => given(file, &input)?,
+        None => learn(&input, &options, args, seed, &recorder).map_err(|error| error.in_file(path))?,
+    };
     if let Some(message) = describe_forest(&learned.tree) {
         recorder.warn(&message);
     }
@@ -126,7 +131,7 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
         recorder.warn("edge lengths are not fitted to the end: there are many variables, and the time for it is bounded");
     }
     let provenance = provenance(args, &learned, &input, seed);
-    let file = model(&learned, &input, provenance, &recorder).map_err(|error| error.in_file(path))?;
+    let file = model(&mut learned, &mut input, args, method, provenance, &recorder).map_err(|error| error.in_file(path))?;
     let fit = match &file {
         ModelFile::LatentTree(model) => fit(model, &mut input, &recorder)?,
         _ => Fit { free_parameters: None, log_likelihood: None, bic: None },
@@ -254,21 +259,78 @@ fn provenance(args: &LearnArgs, learned: &LearnedStructure, input: &Input, seed:
     provenance
 }
 
-/// The model where lengths determine one, else the tree.
-fn model(learned: &LearnedStructure, input: &Input, provenance: Provenance, recorder: &Recorder<'_>) -> Result<ModelFile> {
+/// A tree that is kept as it is.
+fn given(file: &Path, input: &Input) -> Result<LearnedStructure> {
+    let tree = read_tree(file, &[])?;
+    let Some(moments) = &input.moments else {
+        return Err(Error::option("--tree", "it needs data to learn its parameters from"));
+    };
+    let variables = moments.whole.schema().variables();
+    let missing = |name: &str| tree.find(name).is_none_or(|node| !tree.is_observed(node));
+    if let Some(variable) = variables.iter().find(|variable| missing(&variable.name)) {
+        let problem = format!("it has no observed node {:?}, which is a column of the data", variable.name);
+        return Err(Error::tree(problem).in_file(file));
+    }
+    // Observed nodes in the order of the variables, as learners give them.
+    let tree = tree.with_observed_first(&variables.iter().map(|variable| variable.name.as_str()).collect::<Vec<_>>());
+    let tree = tree.map_err(|error| error.in_file(file))?;
+    Ok(LearnedStructure { tree, learner: LearnerName::Given, estimator: None, penalty: None, converged: true })
+}
+
+/// The model by the method asked for, where the input gives one; else the tree.
+fn model(
+    learned: &mut LearnedStructure,
+    input: &mut Input,
+    args: &LearnArgs,
+    method: Method,
+    provenance: Provenance,
+    recorder: &Recorder<'_>,
+) -> Result<ModelFile> {
     let tree = learned.tree.clone();
     let Some(moments) = input.moments.as_ref().map(|moments| &moments.whole) else {
+        if !matches!(method, Method::Auto | Method::None) {
+            return Err(Error::option("--parameters", "a distance matrix alone gives no parameters; learn from the data"));
+        }
         return Ok(ModelFile::Tree { tree, schema: None, provenance });
     };
-    let symmetric = learned.estimator == Some(Estimator::Symmetric);
-    let Some(family) = family_by_lengths(moments, symmetric) else {
+    let schema = moments.schema().clone();
+    if method == Method::None {
+        return Ok(ModelFile::Tree { tree, schema: Some(schema), provenance });
+    }
+    if matches!(method, Method::Auto | Method::Distances) {
+        let symmetric = learned.estimator == Some(Estimator::Symmetric);
+        let lengths_known = tree.edges().all(|edge| edge.length.is_some());
+        if let Some(family) = family_by_lengths(moments, symmetric).filter(|_| lengths_known) {
+            recorder.stage("parameters", None);
+            return Ok(from_lengths(&tree, moments, family, provenance)?.into());
+        }
+        if method == Method::Distances {
+            let problem = "distances give parameters only for continuous columns and with --distance symmetric; use moments+em";
+            return Err(Error::option("--parameters", problem));
+        }
+    }
+    let Some(reader) = &mut input.reader else {
+        if method != Method::Auto {
+            return Err(Error::option(
+                "--parameters",
+                "a moments file has no rows to learn parameters from; learn from the data",
+            ));
+        }
         recorder.warn(
-            "the file holds the tree alone: parameters are given by distances only for continuous columns and with --distance symmetric",
+            "the file holds the tree alone: a moments file has pairs only, and these columns need rows for their parameters",
         );
-        return Ok(ModelFile::Tree { tree, schema: Some(moments.schema().clone()), provenance });
+        return Ok(ModelFile::Tree { tree, schema: Some(schema), provenance });
     };
-    recorder.stage("parameters", None);
-    Ok(from_lengths(&tree, moments, family, provenance)?.into())
+    let seed = provenance.seed.unwrap_or(0);
+    let found = learn_parameters::from_rows(&tree, reader, args, method, seed, recorder)?;
+    learned.tree = found.model.tree().clone();
+    learned.converged &= found.converged;
+    let name = if args.parameters == "auto" { "moments+em" } else { args.parameters.as_str() };
+    let mut provenance = provenance.option("parameters", name).option("hidden-states", args.hidden_states.unwrap_or(2));
+    if let Some(iterations) = found.em_iterations {
+        provenance = provenance.option("em-passes", iterations);
+    }
+    Ok(found.model.with_provenance(provenance).into())
 }
 
 /// How well a model explains the data.

@@ -226,9 +226,11 @@ fn learner_for(name: LearnerName, options: &StructureOptions, distances: &Distan
         LearnerName::ChowLiuNeighborJoining => Box::new(ChowLiuNeighborJoining::default().contraction(contraction)),
         LearnerName::ChowLiuBlind => Box::new(ChowLiuBlind),
         LearnerName::ParallelLocalGrouping => Box::new(ParallelLocalGrouping::default().local(grouping).contraction(contraction)),
-        LearnerName::NeighborJoining | LearnerName::Auto | LearnerName::Likelihood | LearnerName::ChowLiu => {
-            Box::new(NeighborJoining::new().contract(threshold))
-        }
+        LearnerName::NeighborJoining
+        | LearnerName::Auto
+        | LearnerName::Likelihood
+        | LearnerName::ChowLiu
+        | LearnerName::Given => Box::new(NeighborJoining::new().contract(threshold)),
     }
 }
 

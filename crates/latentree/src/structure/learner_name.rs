@@ -33,10 +33,12 @@ pub enum LearnerName {
     ChowLiuBlind,
     /// [`ParallelLocalGrouping`](super::ParallelLocalGrouping).
     ParallelLocalGrouping,
+    /// None: the tree was given.
+    Given,
 }
 
 impl LearnerName {
-    /// All names.
+    /// All names that can be asked for.
     pub const ALL: [Self; 10] = [
         Self::Auto,
         Self::Likelihood,
@@ -64,6 +66,7 @@ impl LearnerName {
             Self::ChowLiuNeighborJoining => "clnj",
             Self::ChowLiuBlind => "clblind",
             Self::ParallelLocalGrouping => "plrg",
+            Self::Given => "given",
         }
     }
 }

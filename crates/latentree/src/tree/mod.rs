@@ -136,6 +136,31 @@ impl Tree {
         Ok(tree)
     }
 
+    /// The same tree with these observed nodes first, in this order, and the hidden ones after them.
+    ///
+    /// # Errors
+    /// [`Error::Tree`] if one of the names is not that of an observed node, or an observed node is not among them.
+    pub fn with_observed_first(&self, names: &[&str]) -> Result<Self> {
+        let mut order = Vec::with_capacity(self.n_nodes());
+        for name in names {
+            let node = self.find(name).filter(|&node| self.is_observed(node));
+            order.push(node.ok_or_else(|| Error::tree(format!("it has no observed node {:?}", Shortened(name))))?);
+        }
+        let mut place = vec![usize::MAX; self.n_nodes()];
+        order.iter().enumerate().for_each(|(ix, node)| place[node.get()] = ix);
+        if let Some(node) = self.node_ixs().find(|&node| self.is_observed(node) && place[node.get()] == usize::MAX) {
+            return Err(Error::tree(format!("its observed node {:?} is not a column of the data", Shortened(self.name(node)))));
+        }
+        for node in self.node_ixs().filter(|&node| !self.is_observed(node)) {
+            place[node.get()] = order.len();
+            order.push(node);
+        }
+        let nodes = order.iter().map(|&node| self.node(node).clone()).collect();
+        let placed = |node: NodeIx| NodeIx::new(place[node.get()]);
+        let edges: Vec<Edge> = self.edges().map(|edge| Edge { a: placed(edge.a), b: placed(edge.b), ..edge }).collect();
+        Self::from_parts(nodes, &edges)
+    }
+
     fn cycle(&self, a: NodeIx, b: NodeIx) -> Error {
         let path = self.path(a, b).unwrap_or_default();
         let names: Vec<&str> = path.iter().map(|&ix| self.nodes[ix.get()].name.as_str()).collect();
