@@ -14,7 +14,7 @@
 //!
 //! # Cost
 //! O(p · n) a step for n nodes in all, parallel, 16 n bytes for each of 32 parts: about half a second a step for p = 12,000 on two cores. At most
-//! 10¹⁰ / (p · n) steps are taken, but 30 at least and 5,000 at most; what is left of the gradient then decides whether it
+//! 3 · 10⁹ / (p · n) steps are taken, but 30 at least and 5,000 at most; what is left of the gradient then decides whether it
 //! [converged](FittedLengths::converged).
 
 use rayon::prelude::*;
@@ -27,8 +27,11 @@ use crate::tree::{Rooted, Tree};
 
 /// Parts in which pairs are summed: a fixed number, so that sums do not depend on the number of threads.
 const PARTS: usize = 32;
-/// Steps end when the projected gradient is this small a share of the right-hand side.
+/// Steps end when the projected gradient is this small a share of the right-hand side: all digits where they are cheap, else those that data can have.
 const EXACT: f64 = 1e-13;
+const EXACT_OF_MANY: f64 = 1e-7;
+/// Pairs of a variable and a node above which there are many.
+const MANY: f64 = 1e6;
 /// What counts as converged.
 const CONVERGED: f64 = 1e-6;
 
@@ -68,9 +71,11 @@ pub struct FittedLengths {
 /// ```
 pub fn least_squares_lengths(tree: &Tree, distances: &DistanceMatrix, observer: &dyn Observer) -> Result<FittedLengths> {
     let pairs = Pairs::new(tree, distances)?;
-    let most = (1e10 / (distances.len().max(1) as f64 * tree.n_nodes().max(1) as f64)).clamp(30.0, 5000.0) as usize;
+    let work = distances.len().max(1) as f64 * tree.n_nodes().max(1) as f64;
+    let most = (3e9 / work).clamp(30.0, 5000.0) as usize;
+    let exact = if work > MANY { EXACT_OF_MANY } else { EXACT };
     observer.stage("edge lengths", Some(most as u64));
-    let solution = solve(&pairs, most, observer)?;
+    let solution = solve(&pairs, most, exact, observer)?;
     let length = |edge: &crate::tree::Edge| {
         let (a, b) = (pairs.position[edge.a.get()] as usize, pairs.position[edge.b.get()] as usize);
         // Of two neighbours the child stands later.
@@ -317,7 +322,7 @@ fn split_gradient(y: &[f64], gradient: &[f64]) -> (Vec<f64>, Vec<f64>) {
     (free, chopped)
 }
 
-fn solve(pairs: &Pairs<'_>, most: usize, observer: &dyn Observer) -> Result<Solution> {
+fn solve(pairs: &Pairs<'_>, most: usize, exact: f64, observer: &dyn Observer) -> Result<Solution> {
     let diagonal = pairs.crossing(Summand::Weight);
     let scale = diagonal.iter().map(|h| if *h > 1e-280 { h.sqrt().recip() } else { 0.0 }).collect();
     let scaled = Scaled { pairs, scale };
@@ -340,7 +345,7 @@ fn solve(pairs: &Pairs<'_>, most: usize, observer: &dyn Observer) -> Result<Solu
     let mut direction = free.clone();
     let mut iterations = 10;
     let size = |free: &[f64], chopped: &[f64]| (dot(free, free) + dot(chopped, chopped)).sqrt() / norm;
-    while iterations < most && size(&free, &chopped) > EXACT {
+    while iterations < most && size(&free, &chopped) > exact {
         if observer.cancelled() {
             return Err(Error::Cancelled);
         }

@@ -247,10 +247,13 @@ fn finished(
     let mut converged = true;
     if learner != LearnerName::ChowLiu {
         let threshold = options.contraction.threshold(distances).filter(|_| !keeps_its_edges);
+        // Each fit looks at all pairs many times: with many variables the edges that a second one leaves short stay.
+        let mut fits_left = if distances.len() > MOST_FOR_ALL_PAIRS { 2 } else { usize::MAX };
         loop {
             let fitted = least_squares_lengths(&tree, distances, observer)?;
             converged = fitted.converged;
-            let contracted = threshold.map(|threshold| contract_short(&fitted.tree, threshold));
+            fits_left -= 1;
+            let contracted = threshold.filter(|_| fits_left > 0).map(|threshold| contract_short(&fitted.tree, threshold));
             match contracted.filter(|contracted| contracted.n_nodes() < fitted.tree.n_nodes()) {
                 Some(shorter) => tree = shorter,
                 None => {
