@@ -7,7 +7,7 @@ use std::time::Instant;
 use latentree::data::{BatchSource, Reader, Schema};
 use latentree::distance::{DistanceMatrix, DistanceOptions, Estimator};
 use latentree::inference::Inference;
-use latentree::model::{LatentTree, ModelFile, Provenance};
+use latentree::model::{LatentTree, Marginal, ModelFile, Provenance};
 use latentree::moments::{BlockMoments, PairMoments, fold};
 use latentree::parameters::{family_by_lengths, from_lengths, gaussian_log_likelihood};
 use latentree::report::{self, Format, View};
@@ -15,7 +15,8 @@ use latentree::structure::{
     Contraction, LearnedStructure, LearnerName, MOST_FOR_LIKELIHOOD, Resampling, StructureInput, StructureOptions,
     bootstrap_structure, describe_forest, learn_structure,
 };
-use latentree::{Error, Observer, Result};
+use latentree::tree::Tree;
+use latentree::{Error, NodeIx, Observer, Result};
 use serde_json::{Value, json};
 
 use super::learn_parameters::{self, Method};
@@ -421,10 +422,54 @@ fn show(
         let seconds: f64 = stages.iter().map(|stage| stage.1).sum();
         writeln!(out, "seconds              {seconds:.2}")?;
         writeln!(out, "written              {}", args.output.display())?;
+        write_hidden(out, tree, file)?;
         if tree.n_nodes() <= SHOWN_NODES {
             let legend = if args.bootstrap.is_some() { "lengths, and support by the bootstrap" } else { "lengths" };
             write!(out, "\ntree ({legend}; hidden variables in parentheses)\n{}", report::to_text(file))?;
         }
         Ok(())
     })
+}
+
+/// Hidden variables that are listed.
+const SHOWN_HIDDEN: usize = 30;
+/// Observed variables that each is described by.
+const SHOWN_NEAREST: usize = 4;
+
+/// The hidden variables with the probabilities of their states and the observed variables nearest to them.
+fn write_hidden(out: &mut dyn std::io::Write, tree: &Tree, file: &ModelFile) -> std::io::Result<()> {
+    let hidden: Vec<NodeIx> = tree.node_ixs().filter(|&node| !tree.is_observed(node)).collect();
+    if hidden.is_empty() || hidden.len() > SHOWN_HIDDEN {
+        return Ok(());
+    }
+    let marginals = match file {
+        ModelFile::LatentTree(model) => model.marginals(),
+        _ => Vec::new(),
+    };
+    writeln!(out, "\nhidden variables, the probabilities of their states, and what is nearest to them")?;
+    let width = hidden.iter().map(|&node| tree.name(node).chars().count()).max().unwrap_or(0);
+    for node in hidden {
+        let states = match marginals.get(node.get()) {
+            Some(Marginal::Discrete(states)) => states.iter().map(|p| format!("{p:.2} ")).collect::<String>(),
+            _ => String::new(),
+        };
+        let near: Vec<&str> = nearest(tree, node).into_iter().map(|node| tree.name(node)).collect();
+        writeln!(out, "{:width$}  {states} {}", tree.name(node), near.join(", "))?;
+    }
+    Ok(())
+}
+
+/// The observed nodes nearest to a node, by the lengths of edges.
+fn nearest(tree: &Tree, from: NodeIx) -> Vec<NodeIx> {
+    let mut found: Vec<(f64, NodeIx)> = Vec::new();
+    let mut stack = vec![(from, None, 0.0)];
+    while let Some((node, parent, far)) = stack.pop() {
+        if tree.is_observed(node) {
+            found.push((far, node));
+        }
+        let links = tree.links(node).iter().filter(|link| Some(link.to) != parent);
+        stack.extend(links.map(|link| (link.to, Some(node), far + link.length.unwrap_or(1.0))));
+    }
+    found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    found.into_iter().take(SHOWN_NEAREST).map(|it| it.1).collect()
 }

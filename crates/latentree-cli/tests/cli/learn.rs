@@ -56,7 +56,7 @@ fn moments_and_distances_give_the_tree_too() {
     folder.succeed("moments d.csv -o d.moments");
     let json = folder.json("learn d.moments -o m.json");
     assert_eq!(folder.json("compare truth.json m.json")["same_structure"], true);
-    assert!(json["structure"] == "snj" || json["structure"] == "clnj", "{json}");
+    assert_eq!(json["structure"], "likelihood");
     let score = folder.json("score m.json d.csv");
     assert!(
         (number(&score["log_likelihood"]) - number(&json["log_likelihood"])).abs() < 1e-8 * number(&json["log_likelihood"]).abs()
@@ -112,20 +112,53 @@ fn symmetric_distances_give_a_symmetric_model() {
 }
 
 #[test]
-fn other_columns_give_the_tree_alone_and_say_so() {
+fn diagnoses_give_a_model_that_explains_them_as_well_as_the_truth() {
     let folder = Folder::with_clinic();
-    let json = folder.json("learn clinic.csv --structure clnj -o m.json");
-    assert!(json["log_likelihood"].is_null() && json["free_parameters"].is_null());
-    assert!(
-        json["warnings"]
-            .as_array()
-            .is_some_and(|all| all.iter().any(|it| it.as_str().is_some_and(|it| it.contains("the tree alone"))))
-    );
+    let json = folder.json("learn clinic.csv -o m.json");
+    assert_eq!((&json["structure"], &json["converged"]), (&json!("likelihood"), &json!(true)));
+    let names: Vec<&str> = json["stages"].as_array().unwrap().iter().filter_map(|stage| stage["name"].as_str()).collect();
+    assert!(["moments", "distances", "triples", "em"].iter().all(|name| names.contains(name)), "{names:?}");
     let compared = folder.json("compare clinic.truth.json m.json");
-    assert!(number(&compared["robinson_foulds_normalized"]) < 0.5, "{compared}");
+    assert!(number(&compared["robinson_foulds_normalized"]) < 0.05 && compared["structure_error"] == 0.0, "{compared}");
+    // The truth has 123 parameters: half as many units is what fitting them gains over it, on average.
+    let (ours, truth) = (folder.json("score m.json clinic.csv"), folder.json("score clinic.truth.json clinic.csv"));
+    assert!(number(&ours["log_likelihood"]) > number(&truth["log_likelihood"]) - 62.0, "{ours} {truth}");
+    assert!((number(&ours["log_likelihood"]) - number(&json["log_likelihood"])).abs() < 1e-6 * 61_000.0);
+    // The same bytes whatever the number of threads.
+    folder.succeed("learn clinic.csv -o one.json --threads 1");
+    assert_eq!(folder.text("one.json"), folder.text("m.json"));
+}
+
+#[test]
+fn parameters_are_learned_as_asked_for() {
+    let folder = Folder::with_clinic();
+    let by_moments = folder.json("learn clinic.csv --structure clnj --parameters moments -o m.json");
+    let by_both = folder.json("learn clinic.csv --structure clnj --parameters moments+em -o b.json");
+    let by_em = folder.json("learn clinic.csv --structure clnj --parameters em --start random --restarts 2 -o e.json");
+    assert!(number(&by_both["log_likelihood"]) >= number(&by_moments["log_likelihood"]));
+    assert!(number(&by_em["log_likelihood"]) > number(&by_moments["log_likelihood"]) - 2000.0);
+    for decomposition in ["tpm", "svd", "svtd", "als"] {
+        folder.succeed(&format!(
+            "learn clinic.csv --structure clnj --parameters moments --decomposition {decomposition} -o d.json"
+        ));
+    }
+    // A tree that is kept, also from a file of a tree alone.
+    folder.succeed("export b.json --format newick -o t.nwk");
+    let kept = folder.json("learn clinic.csv --tree t.nwk -o k.json");
+    assert_eq!(kept["structure"], "given");
+    assert_eq!(folder.json("compare b.json k.json")["same_structure"], true);
+    let three = folder.json("learn clinic.csv --tree t.nwk --hidden-states 3 -o three.json");
+    assert!(number(&three["free_parameters"]) > number(&kept["free_parameters"]));
+    // The tree alone.
+    let json = folder.json("learn clinic.csv --structure clnj --parameters none -o m.json");
+    assert!(json["log_likelihood"].is_null() && json["free_parameters"].is_null());
     assert_eq!(folder.run("score m.json clinic.csv").code, Some(2));
     folder.succeed("learn clinic.csv --structure clnj -o t.nwk");
     assert_eq!(folder.json("compare m.json t.nwk")["robinson_foulds"], 0);
+    folder.succeed("moments clinic.csv -o c.moments");
+    let json = folder.json("learn c.moments -o m.json");
+    let says = |it: &Value| it.as_str().is_some_and(|it| it.contains("the tree alone"));
+    assert!(json["warnings"].as_array().is_some_and(|all| all.iter().any(says)), "{json}");
 }
 
 #[test]

@@ -282,12 +282,23 @@ fn likeliest(
         Estimator::Symmetric => CorrelationSample::from_distances(distances, 1, whole.effective_rows()),
         _ => CorrelationSample::from_distances(distances, options.distances.n_hidden_states() - 1, whole.effective_rows()),
     };
+    polished(&sample, samples.as_ref(), distances, options, observer)
+}
+
+/// The likeliest tree from two starts.
+fn polished(
+    sample: &CorrelationSample,
+    halves: Option<&[CorrelationSample; 2]>,
+    distances: &DistanceMatrix,
+    options: &StructureOptions,
+    observer: &dyn Observer,
+) -> Result<LearnedStructure> {
     let mut starts = Vec::new();
     for name in [LearnerName::SpectralNeighborJoining, LearnerName::ChowLiuNeighborJoining] {
         starts.push(learner_for(name, options, distances).learn(distances, observer)?);
     }
     observer.stage("likelihood", None);
-    let found = by_likelihood(&starts, &sample, samples.as_ref(), observer)?;
+    let found = by_likelihood(&starts, sample, halves, observer)?;
     Ok(LearnedStructure {
         tree: found.tree.minimal().relabel_hidden(),
         learner: LearnerName::Likelihood,
@@ -393,6 +404,10 @@ pub fn bootstrap_structure(
                     let distances = options.distances.errors(true).significance(significance);
                     from_correlations(sample.names().to_vec(), &lower, sample.rows(), &distances)
                 })?;
+                if learned.learner == LearnerName::Likelihood {
+                    let correlations = CorrelationSample::from_lower(sample.names().to_vec(), &lower, sample.rows());
+                    return Ok(polished(&correlations, None, &drawn, &same, &Quiet(observer))?.tree);
+                }
                 Ok(learn_structure(StructureInput::Distances(&drawn), &same, &Quiet(observer))?.tree)
             })
         }

@@ -54,6 +54,26 @@ impl CorrelationSample {
         Ok(Self { names, correlations, rows: moments.effective_rows() })
     }
 
+    /// Correlations from their lower triangle without the diagonal, row by row; NaN stands for 0.
+    ///
+    /// # Panics
+    /// If there are not p(p−1)/2 of them.
+    #[must_use]
+    pub fn from_lower(names: Vec<String>, lower: &[f64], rows: f64) -> Self {
+        let p = names.len();
+        assert_eq!(lower.len(), p * p.saturating_sub(1) / 2, "one correlation for each pair");
+        let mut correlations = vec![1.0; p * p];
+        for i in 0..p {
+            for j in 0..i {
+                let value = lower[i * (i.max(1) - 1) / 2 + j];
+                let value = if value.is_nan() { 0.0 } else { value };
+                correlations[i * p + j] = value;
+                correlations[j * p + i] = value;
+            }
+        }
+        Self { names, correlations, rows }
+    }
+
     /// What stands in for correlations where variables have more than one dimension: `e^(−d/r)`, with `r` the rank of the
     /// distances (states of a hidden variable less one); pairs without a distance have 0.
     #[must_use]

@@ -56,7 +56,20 @@ pub(super) fn cases() -> Vec<Case> {
         learn("labels wanted of numbers", "--distance symmetric").says(["d.csv", "\"x\"", "symmetric"]),
         learn("columns of one name", "").file("d.csv", "x,y,x\n1,2,3\n").says(["d.csv", "\"x\""]),
         learn("no rows to learn from", "").file("d.csv", "").says(["d.csv"]),
-        case("a tree alone as BIF", "learn data.csv -o o.bif").says(["bif", "tables"]),
+        case("a tree alone as BIF", "learn data.csv --parameters none -o o.bif").says(["bif", "tables"]),
+        case("parameters by nothing known", "learn data.csv --parameters magic -o o.json").says(["--parameters", "magic"]),
+        case("a decomposition of no kind", "learn data.csv --decomposition qr -o o.json").says(["qr"]),
+        case("a start of no kind", "learn data.csv --start cold -o o.json").says(["--start", "cold"]),
+        case("a start for moments", "learn data.csv --parameters moments --start random -o o.json").says(["--start"]),
+        case("learned hidden variables of one state", "learn data.csv --hidden-states 1 -o o.json").says(["hidden"]),
+        case("EM to a gain of nothing", "learn data.csv --em-tolerance=-1 -o o.json").says(["--em-tolerance"]),
+        case("a negative pseudo-count", "learn data.csv --em-smoothing=-1 -o o.json").says(["smoothing"]),
+        case("a given tree of other columns", "learn data.csv --tree t.nwk -o o.json")
+            .file("t.nwk", "((p,q),r,s);")
+            .says(["t.nwk"]),
+        case("parameters of a matrix", "learn --distances d.csv --parameters em -o o.json")
+            .file("d.csv", ",a,b,c\na,0,1,2\nb,1,0,2\nc,2,2,0\n")
+            .says(["--parameters"]),
         case("learn from a model", "learn model.json -o o.json").says(["model.json"]),
     ]
 }
