@@ -15,7 +15,7 @@
 //! chance: it then hangs on by a long edge; a larger significance cuts it off, and weak real ties with it.
 //!
 //! # Lengths and contraction
-//! Lengths are by [least squares](super::least_squares_lengths) on the distances, in a tree by likelihood the likeliest, and in a Chow–Liu tree the
+//! Lengths are by [least squares](super::least_squares_lengths) on the distances for up to [`MOST_FOR_ALL_PAIRS`] variables (the learner's own for more), in a tree by likelihood the likeliest, and in a Chow–Liu tree the
 //! distances of the pairs themselves. One threshold of [`Contraction`] goes to all learners; where least squares leave an edge at most that
 //! long, it is contracted and the rest is fitted again. The polish by likelihood decides itself about the edges that it leaves.
 
@@ -35,7 +35,7 @@ pub const MOST_FOR_LIKELIHOOD: usize = 300;
 /// Fewest rows for which `auto` polishes by likelihood: a tenth of them decide between penalties.
 pub const FEWEST_ROWS: f64 = 40.0;
 
-/// Most variables for which weak pairs keep their distances.
+/// Most variables for which weak pairs keep their distances, and lengths are fitted to all pairs.
 pub const MOST_FOR_ALL_PAIRS: usize = 3000;
 
 /// What a structure is learned from.
@@ -245,15 +245,13 @@ fn finished(
     let keeps_its_edges = matches!(learner, LearnerName::ChowLiu | LearnerName::ChowLiuBlind);
     let mut tree = if learner == LearnerName::ChowLiu { tree } else { tree.minimal() };
     let mut converged = true;
-    if learner != LearnerName::ChowLiu {
+    // Each fit looks at all pairs many times: with many variables the learner's own lengths stay.
+    if learner != LearnerName::ChowLiu && distances.len() <= MOST_FOR_ALL_PAIRS {
         let threshold = options.contraction.threshold(distances).filter(|_| !keeps_its_edges);
-        // Each fit looks at all pairs many times: with many variables the edges that a second one leaves short stay.
-        let mut fits_left = if distances.len() > MOST_FOR_ALL_PAIRS { 2 } else { usize::MAX };
         loop {
             let fitted = least_squares_lengths(&tree, distances, observer)?;
             converged = fitted.converged;
-            fits_left -= 1;
-            let contracted = threshold.filter(|_| fits_left > 0).map(|threshold| contract_short(&fitted.tree, threshold));
+            let contracted = threshold.map(|threshold| contract_short(&fitted.tree, threshold));
             match contracted.filter(|contracted| contracted.n_nodes() < fitted.tree.n_nodes()) {
                 Some(shorter) => tree = shorter,
                 None => {

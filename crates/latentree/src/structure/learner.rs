@@ -47,8 +47,12 @@ pub trait StructureLearner {
             if members.len() < 3 {
                 continue;
             }
-            let tree = if components.len() == 1 && distances.n_undefined() == 0 {
+            // A matrix is large: where all variables are connected it is not copied.
+            let whole = components.len() == 1;
+            let tree = if whole && (distances.n_undefined() == 0 || !self.needs_all_distances()) {
                 self.learn_component(distances, observer)?
+            } else if whole {
+                self.learn_component(&completed(distances), observer)?
             } else if self.needs_all_distances() {
                 self.learn_component(&completed(&distances.subset(members)), observer)?
             } else {
