@@ -16,7 +16,7 @@ fn learn(distances: &DistanceMatrix, contract: Option<f64>) -> Tree {
 
 #[test]
 fn exact_distances_of_a_minimal_tree_give_the_tree() {
-    for (trial, tree) in minimal_trees(400).enumerate() {
+    for (trial, tree) in minimal_trees(500).enumerate() {
         let found = learn(&exact_distances(&tree), Some(1e-6));
         assert_same_tree(&tree, &found, 1e-8, &format!("trial {trial}"));
     }
