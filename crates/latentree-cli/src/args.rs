@@ -105,7 +105,7 @@ pub(crate) enum Command {
                       latentree learn both.moments -o model.json --json\n  \
                       latentree learn --distances d.phy --structure nj -o tree.nwk"
     )]
-    Learn(LearnArgs),
+    Learn(Box<LearnArgs>),
     /// Log-likelihood of data under a model
     #[command(after_help = "Example:\n  latentree score examples/clinic.truth.json examples/clinic.csv --per-row scores.csv")]
     Score(ScoreArgs),
