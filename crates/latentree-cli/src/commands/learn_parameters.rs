@@ -5,7 +5,7 @@ use std::str::FromStr;
 use latentree::data::{BatchSource, Dataset, Reader};
 use latentree::em::{Em, Smoothing, Start, template};
 use latentree::model::LatentTree;
-use latentree::parameters::{MomentOptions, by_moments};
+use latentree::parameters::{MomentOptions, by_moments, discrete_tree};
 use latentree::tensor::Decomposition;
 use latentree::tree::Tree;
 use latentree::{Error, Observer, Result};
@@ -90,7 +90,12 @@ pub(crate) fn from_rows(
             }
             (found.model, Start::Given)
         }
-        Some(start) => (template(data.schema().clone(), tree.clone(), k)?, start),
+        Some(start) => {
+            let mut warnings = Vec::new();
+            let tree = discrete_tree(tree, data.schema(), &mut warnings)?;
+            warnings.iter().for_each(|warning| observer.warn(warning));
+            (template(data.schema().clone(), tree, k)?, start)
+        }
     };
     if method == Method::Moments {
         return Ok(Learned { model, converged: true, em_iterations: None });
@@ -111,11 +116,5 @@ pub(crate) fn from_rows(
         observer.warn(warning);
     }
     let converged = fit.converged();
-    if !converged {
-        observer.warn(&format!(
-            "EM stopped after {} passes over the rows before it had converged; --em-iterations allows more",
-            fit.iterations
-        ));
-    }
     Ok(Learned { model: fit.model, converged, em_iterations: Some(fit.iterations) })
 }

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 
 use super::branches::{MOST_COORDINATES, Views, nearest};
 use super::local_pairs::{LocalPairs, Plan};
-use super::summaries::{Neighbour, Summaries, SummaryPlan};
+use super::summaries::{Features, Neighbour, ObservedChild, Summaries, SummaryPlan};
 use crate::coordinates::feature_cross::{self, Directions};
 use crate::coordinates::{Coordinates, standards};
 use crate::data::{BatchSource, Schema, SelectedRows};
@@ -127,7 +127,7 @@ pub fn by_moments(
         return Err(Error::data(crate::error::Place::default(), "there are no rows to learn from"));
     }
     let mut warnings = Vec::new();
-    let tree = with_leaves_outside(tree, &schema, &mut warnings)?;
+    let tree = discrete_tree(tree, &schema, &mut warnings)?;
     let variable_of = variables_of(&tree, &schema)?;
     let wanted = tree.node_ixs().filter(|&node| !tree.is_observed(node)).map(|node| options.n_states(node)).max().unwrap_or(2);
     let near = near(&tree, &schema, &variable_of);
@@ -158,6 +158,7 @@ pub(super) struct Problem {
     /// The variable of each observed node.
     variable_of: Vec<Option<usize>>,
     pub(super) plan: Arc<Plan>,
+    rooted: Rooted,
     warnings: Vec<String>,
 }
 
@@ -194,7 +195,9 @@ impl Problem {
             }
             views.push(Views::new(&tree, node, n_states, &variable_of, &coordinates, most));
         }
-        Ok(Self { tree, schema, columns, variable_of, plan: Arc::new(Plan { coordinates, views }), warnings: Vec::new() })
+        let rooted = roots(&tree, &schema)?;
+        let plan = Arc::new(Plan { coordinates, views });
+        Ok(Self { tree, schema, columns, variable_of, plan, rooted, warnings: Vec::new() })
     }
 
     /// The directions of every view's summary from the pairs, and so what the second pass collects.
@@ -224,25 +227,36 @@ impl Problem {
             match (self.variable_of[a], self.variable_of[b]) {
                 (None, None) => edges.push((place[a], place[b])),
                 (Some(x), Some(y)) => {
-                    let column = |variable: usize| self.schema.variables()[variable].columns[0].get();
-                    observed.push((column(x), column(y)));
+                    let (parent, child) = if self.rooted.parent[b] == Some(edge.a) { (x, y) } else { (y, x) };
+                    let parent = self.schema.variables()[parent].columns[0].get();
+                    observed.extend(self.features(child).into_iter().map(|features| ObservedChild { parent, features }));
                 }
-                (Some(variable), None) => self.add_neighbours(place[b], variable, &mut neighbours),
-                (None, Some(variable)) => self.add_neighbours(place[a], variable, &mut neighbours),
+                (Some(variable), None) => {
+                    neighbours
+                        .extend(self.features(variable).into_iter().map(|features| Neighbour { views: place[b], features }));
+                }
+                (None, Some(variable)) => {
+                    neighbours
+                        .extend(self.features(variable).into_iter().map(|features| Neighbour { views: place[a], features }));
+                }
             }
         }
         Arc::new(SummaryPlan { plan, directions: all, edges, neighbours, observed })
     }
 
-    fn add_neighbours(&self, views: usize, variable: usize, neighbours: &mut Vec<Neighbour>) {
-        for &column in &self.schema.variables()[variable].columns {
-            let kind = &self.schema.column(column).kind;
-            let (mean, scale) = match kind.n_states() {
-                Some(_) => (0.0, 1.0),
-                None => standards(kind, &self.columns[column.get()])[0],
-            };
-            neighbours.push(Neighbour { views, column: column.get(), n_labels: kind.n_states().unwrap_or(0), mean, scale });
-        }
+    /// The features of every column of a variable.
+    fn features(&self, variable: usize) -> Vec<Features> {
+        let columns = self.schema.variables()[variable].columns.iter();
+        columns
+            .map(|&column| {
+                let kind = &self.schema.column(column).kind;
+                let (mean, scale) = match kind.n_states() {
+                    Some(_) => (0.0, 1.0),
+                    None => standards(kind, &self.columns[column.get()])[0],
+                };
+                Features { column: column.get(), n_labels: kind.n_states().unwrap_or(0), mean, scale }
+            })
+            .collect()
     }
 
     /// Names of some observed neighbours of a node, for messages.
@@ -285,8 +299,7 @@ impl Problem {
             &fits[ix].inverses[views.group_of[at]]
         };
         let mut joints: Vec<Option<Matrix>> = vec![None; self.tree.n_nodes()];
-        let root = self.root();
-        let rooted = Rooted::new(&self.tree, root);
+        let rooted = &self.rooted;
         for (&(a, b), cells) in plan.edges.iter().zip(&moments.edges) {
             let (node_a, node_b) = (NodeIx::new(plan.plan.views[a].node), NodeIx::new(plan.plan.views[b].node));
             let cross = Matrix::new(plan.width(a), plan.width(b), cells.clone());
@@ -300,14 +313,14 @@ impl Problem {
             }
         }
         let place_of: HashMap<(usize, usize), usize> =
-            plan.neighbours.iter().enumerate().map(|(at, it)| ((it.views, it.column), at)).collect();
+            plan.neighbours.iter().enumerate().map(|(at, it)| ((it.views, it.features.column), at)).collect();
         // E[φ 1{h}] of every column of an observed neighbour of a hidden node.
         let columns = |views: usize, variable: usize, node: NodeIx| -> Vec<Matrix> {
             let members = &self.schema.variables()[variable].columns;
             let found = members.iter().map(|column| {
                 let at = place_of[&(views, column.get())];
                 let neighbour = &plan.neighbours[at];
-                let cross = Matrix::new(neighbour.n_features(), plan.width(views), moments.neighbours[at].clone());
+                let cross = Matrix::new(neighbour.features.len(), plan.width(views), moments.neighbours[at].clone());
                 cross.times(&towards(views, node).transposed())
             });
             found.collect()
@@ -336,8 +349,12 @@ impl Problem {
                 }
                 (Some(variable), None) => self.alone(variable),
                 (Some(variable), Some((_, Some(above)))) => {
-                    let (own, above) = [variable, above].map(|it| self.schema.variables()[it].columns[0].get()).into();
-                    Distribution::Discrete(self.observed_table(&plan, moments, above, own))
+                    let parent = self.schema.variables()[above].columns[0].get();
+                    let labels = probabilities(&self.columns[parent].levels);
+                    let members = self.schema.variables()[variable].columns.iter();
+                    let tables: Vec<Matrix> =
+                        members.map(|column| observed_moments(moments, parent, column.get(), labels.len())).collect();
+                    self.emission(variable, &tables, &labels)
                 }
                 (Some(variable), Some((parent, None))) => {
                     let tables = columns(place[parent.get()], variable, node);
@@ -348,16 +365,6 @@ impl Problem {
         }
         let model = builder.provenance(Provenance::default()).build()?;
         Ok(MomentModel { model, warnings: self.warnings })
-    }
-
-    /// A hidden node where there is one: the centre-most of the largest tree is not needed, any root gives the same distribution.
-    fn root(&self) -> NodeIx {
-        let centre = self.tree.center();
-        if self.tree.is_observed(centre) {
-            self.tree.node_ixs().find(|&node| !self.tree.is_observed(node)).unwrap_or(centre)
-        } else {
-            centre
-        }
     }
 
     /// The distribution of an observed node without a parent.
@@ -378,26 +385,7 @@ impl Problem {
         as_distribution(variable.is_group, members)
     }
 
-    fn observed_table(&self, plan: &SummaryPlan, moments: &Summaries, above: usize, own: usize) -> Table {
-        let (at, turned) = plan
-            .observed
-            .iter()
-            .enumerate()
-            .find_map(
-                |(at, &pair)| if pair == (above, own) { Some((at, false)) } else { (pair == (own, above)).then_some((at, true)) },
-            )
-            .expect("every edge of observed nodes was collected");
-        let (d_above, d_own) = (self.columns[above].levels.len(), self.columns[own].levels.len());
-        let marginal = probabilities(&self.columns[own].levels);
-        let mut joint = Matrix::from_fn(d_above, d_own, |_, y| FLOOR * marginal[y]);
-        for (&(x, y), weight) in &moments.observed[at] {
-            let (x, y) = if turned { (y, x) } else { (x, y) };
-            joint[(x as usize, y as usize)] += weight;
-        }
-        rows_of(&joint)
-    }
-
-    /// The distribution of an observed node given a hidden parent from `E[φ 1{h}]` of its columns.
+    /// The distribution of an observed node given its parent from `E[φ 1{h}]` of its columns.
     fn emission(&self, variable: usize, tables: &[Matrix], weights: &[f64]) -> Distribution {
         let variable = &self.schema.variables()[variable];
         let members = variable.columns.iter().zip(tables).map(|(&column, table)| {
@@ -412,7 +400,8 @@ impl Problem {
                 // The weight of a state among the rows where the cell is present.
                 let present = table[(0, c)].max(0.1 * weight).max(FLOOR);
                 let z = (table[(1, c)] / present).clamp(-10.0, 10.0);
-                let variance = (table[(2, c)] / present - z * z).clamp(0.01, 4.0);
+                // Of few rows a variance may come out as anything: one that is too small would make the others impossible.
+                let variance = (table[(2, c)] / present - z * z).clamp(0.05, 4.0);
                 (mean + sd * z, variance * sd * sd)
             });
             let (means, variances): (Vec<f64>, Vec<f64>) = states.unzip();
@@ -425,6 +414,49 @@ impl Problem {
         });
         as_distribution(variable.is_group, members.collect())
     }
+}
+
+/// `E[φ 1{label}]` of a column whose variable has an observed parent, features as rows.
+fn observed_moments(moments: &Summaries, parent: usize, column: usize, n_labels: usize) -> Matrix {
+    let is_it = |it: &ObservedChild| it.parent == parent && it.features.column == column;
+    let at = moments.plan.observed.iter().position(is_it).expect("every edge of observed nodes was collected");
+    let mut table = Matrix::zeros(moments.plan.observed[at].features.len(), n_labels);
+    for (&(label, feature), sum) in &moments.observed[at] {
+        table[(feature as usize, label as usize)] = sum / moments.weight;
+    }
+    table
+}
+
+/// Roots that have a table: a hidden node of every tree, or a column of labels where there is none, or what stands alone.
+fn roots(tree: &Tree, schema: &Schema) -> Result<Rooted> {
+    let any = Rooted::with_roots(tree, &[])?;
+    let mut best: Vec<(usize, NodeIx)> = any.roots.iter().map(|&root| (usize::MAX, root)).collect();
+    let mut component = vec![usize::MAX; tree.n_nodes()];
+    any.roots.iter().enumerate().for_each(|(ix, root)| component[root.get()] = ix);
+    for &node in &any.order {
+        if let Some(parent) = any.parent[node.get()] {
+            component[node.get()] = component[parent.get()];
+        }
+        let rank = match is_discrete(tree, schema, node) {
+            None => 0,
+            Some(true) => 1,
+            Some(false) => 2,
+        };
+        let best = &mut best[component[node.get()]];
+        if rank < best.0 {
+            *best = (rank, node);
+        }
+    }
+    Rooted::with_roots(tree, &best.iter().map(|it| it.1).collect::<Vec<_>>())
+}
+
+/// Whether an observed node is one column of labels; `None` for a hidden one.
+fn is_discrete(tree: &Tree, schema: &Schema, node: NodeIx) -> Option<bool> {
+    if !tree.is_observed(node) {
+        return None;
+    }
+    let variable = schema.find_variable(tree.name(node));
+    Some(variable.is_some_and(|it| schema.scalar_kind(it).is_some_and(|kind| kind.n_states().is_some())))
 }
 
 /// The variable of each observed node.
@@ -533,27 +565,22 @@ fn rows_of(joint: &Matrix) -> Table {
     Table::new(joint.n_cols(), values)
 }
 
-/// The tree with a hidden node in place of every inner node that is a number or a group.
-fn with_leaves_outside(tree: &Tree, schema: &Schema, warnings: &mut Vec<String>) -> Result<Tree> {
+/// The tree as one whose hidden nodes are discrete: a hidden node takes the place of every inner node that is a number or a group, with it as a leaf, and
+/// two of them that are joined to each other alone are cut apart. What was changed is added to the warnings.
+///
+/// # Errors
+/// None for a tree whose names are unique.
+pub fn discrete_tree(tree: &Tree, schema: &Schema, warnings: &mut Vec<String>) -> Result<Tree> {
+    let is_other = |node: NodeIx| is_discrete(tree, schema, node) == Some(false);
     let mut nodes: Vec<Node> = tree.nodes().to_vec();
     let mut edges: Vec<Edge> = tree.edges().collect();
     let (mut taken, mut moved) = (1, Vec::new());
-    for node in tree.node_ixs() {
-        let Some(variable) = schema.find_variable(tree.name(node)).filter(|_| tree.is_observed(node)) else { continue };
-        let discrete = schema.scalar_kind(variable).is_some_and(|kind| kind.n_states().is_some());
-        let neighbours = tree.links(node);
-        let beside_observed = neighbours.iter().any(|link| tree.is_observed(link.to));
-        if discrete || (neighbours.len() < 2 && !beside_observed) || neighbours.is_empty() {
-            continue;
-        }
-        if neighbours.len() == 1 {
-            // A leaf of an observed node: fine if that one is discrete.
-            let above = schema.find_variable(tree.name(neighbours[0].to));
-            let above_discrete = above.is_some_and(|it| schema.scalar_kind(it).is_some_and(|kind| kind.n_states().is_some()));
-            if above_discrete || tree.degree(neighbours[0].to) > 1 {
-                continue;
-            }
-        }
+    let is_pair = |edge: &Edge| [edge.a, edge.b].iter().all(|&end| is_other(end) && tree.degree(end) == 1);
+    for edge in edges.extract_if(.., |edge| is_pair(edge)) {
+        let (a, b) = (tree.name(edge.a), tree.name(edge.b));
+        warnings.push(format!("{a} and {b} are joined to each other alone and are not discrete: they are taken for independent"));
+    }
+    for node in tree.node_ixs().filter(|&node| is_other(node) && tree.degree(node) > 1) {
         while tree.find(&format!("h{taken}")).is_some() {
             taken += 1;
         }
@@ -570,14 +597,12 @@ fn with_leaves_outside(tree: &Tree, schema: &Schema, warnings: &mut Vec<String>)
         edges.push(Edge::with_length(node, hidden, 0.05));
         moved.push(tree.name(node).to_owned());
     }
-    if moved.is_empty() {
-        return Ok(tree.clone());
+    if let [first, ..] = &moved[..] {
+        warnings.push(format!(
+            "{} of the variables inside the tree (first {first:?}) are not discrete: a hidden node has taken each one's place, with it as a leaf",
+            moved.len()
+        ));
     }
-    warnings.push(format!(
-        "{} inside the tree {} not discrete: a hidden node has taken each one's place, with it as a leaf",
-        moved.join(", "),
-        if moved.len() == 1 { "is" } else { "are" }
-    ));
     Tree::from_parts(nodes, &edges)
 }
 

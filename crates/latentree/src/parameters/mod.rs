@@ -11,5 +11,5 @@ mod summaries;
 #[cfg(test)]
 mod tests;
 
-pub use by_moments::{MomentModel, MomentOptions, by_moments};
+pub use by_moments::{MomentModel, MomentOptions, by_moments, discrete_tree};
 pub use from_lengths::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};

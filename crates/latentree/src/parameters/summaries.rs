@@ -17,20 +17,23 @@ use crate::error::Result;
 use crate::moments::Accumulator;
 use crate::moments::sums::{add_all, from_bytes, mismatch, to_bytes};
 
-/// A column of an observed neighbour of a hidden node.
+/// A column as the features whose moments are collected: indicators of its labels, or `(1, z, z²)` of a standardised number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(super) struct Neighbour {
-    /// Which of the views' hidden nodes.
-    pub(super) views: usize,
+pub(super) struct Features {
     pub(super) column: usize,
-    /// Labels, or 0 for a number, which is standardised.
+    /// Labels, or 0 for a number.
     pub(super) n_labels: usize,
     pub(super) mean: f64,
     pub(super) scale: f64,
 }
 
-impl Neighbour {
-    /// Adds `w φ(value) aᵀ`.
+impl Features {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        if self.n_labels == 0 { 3 } else { self.n_labels }
+    }
+
+    /// Adds `w φ(value) aᵀ`; nothing if the value is missing.
     fn add(&self, value: f64, weight: f64, a: &[f64], sum: &mut [f64]) {
         if value.is_nan() {
             return;
@@ -43,11 +46,22 @@ impl Neighbour {
             sum[at..at + a.len()].iter_mut().zip(a).for_each(|(sum, x)| *sum += weight * x);
         }
     }
+}
 
-    /// Rows of its moments.
-    pub(super) fn n_features(&self) -> usize {
-        if self.n_labels == 0 { 3 } else { self.n_labels }
-    }
+/// A column of an observed neighbour of a hidden node.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Neighbour {
+    /// Which of the views' hidden nodes.
+    pub(super) views: usize,
+    pub(super) features: Features,
+}
+
+/// A column whose variable has an observed parent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct ObservedChild {
+    /// The parent's column, which has labels.
+    pub(super) parent: usize,
+    pub(super) features: Features,
 }
 
 /// What is collected.
@@ -59,16 +73,16 @@ pub(super) struct SummaryPlan {
     /// Edges between hidden nodes, by their places among the views.
     pub(super) edges: Vec<(usize, usize)>,
     pub(super) neighbours: Vec<Neighbour>,
-    /// Edges between observed discrete columns.
-    pub(super) observed: Vec<(usize, usize)>,
+    /// Edges between observed columns.
+    pub(super) observed: Vec<ObservedChild>,
 }
 
 impl SummaryPlan {
     /// The places of every column among the neighbours.
     fn neighbours_of_columns(&self) -> Vec<Vec<u32>> {
-        let n_columns = self.neighbours.iter().map(|it| it.column + 1).max().unwrap_or(0);
+        let n_columns = self.neighbours.iter().map(|it| it.features.column + 1).max().unwrap_or(0);
         let mut places = vec![Vec::new(); n_columns.max(self.plan.coordinates.n_columns())];
-        self.neighbours.iter().enumerate().for_each(|(at, it)| places[it.column].push(at as u32));
+        self.neighbours.iter().enumerate().for_each(|(at, it)| places[it.features.column].push(at as u32));
         places
     }
 
@@ -93,7 +107,7 @@ pub(super) struct Summaries {
     pub(super) neighbours: Vec<Vec<f64>>,
     /// `Σ w a` of the sparse rows, whose zeros are added at the end.
     sparse: Vec<Vec<f64>>,
-    /// Joint weights of the labels of observed edges' ends.
+    /// Sums of the features of an observed edge's child in each label of its parent, by label and feature.
     #[serde(with = "tables")]
     pub(super) observed: Vec<BTreeMap<(u32, u32), f64>>,
 }
@@ -125,7 +139,7 @@ impl Summaries {
             seconds: widths.iter().map(|width| vec![0.0; width * width]).collect(),
             thirds: (0..widths.len()).map(|ix| vec![0.0; k(ix).pow(3)]).collect(),
             edges: plan.edges.iter().map(|&(a, b)| vec![0.0; widths[a] * widths[b]]).collect(),
-            neighbours: plan.neighbours.iter().map(|it| vec![0.0; it.n_features() * widths[it.views]]).collect(),
+            neighbours: plan.neighbours.iter().map(|it| vec![0.0; it.features.len() * widths[it.views]]).collect(),
             sparse: widths.iter().map(|&width| vec![0.0; width]).collect(),
             observed: vec![BTreeMap::new(); plan.observed.len()],
             plan,
@@ -207,8 +221,8 @@ impl Accumulator for Summaries {
                             let neighbour = &plan.neighbours[place as usize];
                             let width = plan.width(neighbour.views);
                             let a = &all[neighbour.views][at * width..(at + 1) * width];
-                            neighbour.add(0.0, -weight, a, &mut neighbours[place as usize]);
-                            neighbour.add(value, weight, a, &mut neighbours[place as usize]);
+                            neighbour.features.add(0.0, -weight, a, &mut neighbours[place as usize]);
+                            neighbour.features.add(value, weight, a, &mut neighbours[place as usize]);
                         }
                     }
                 }
@@ -217,18 +231,29 @@ impl Accumulator for Summaries {
             neighbours.par_iter_mut().zip(&plan.neighbours).filter(|_| dense).for_each(|(sum, neighbour)| {
                 let width = plan.width(neighbour.views);
                 let mut values = Vec::new();
-                column_numbers(batch, neighbour.column, rows.clone(), &mut values);
+                column_numbers(batch, neighbour.features.column, rows.clone(), &mut values);
                 for ((row, value), a) in rows.clone().zip(&values).zip(all[neighbour.views].chunks_exact(width)) {
-                    neighbour.add(*value, batch.weight(row), a, sum);
+                    neighbour.features.add(*value, batch.weight(row), a, sum);
                 }
             });
-            observed.par_iter_mut().zip(&plan.observed).for_each(|(table, &(a, b))| {
-                let (mut left, mut right) = (Vec::new(), Vec::new());
-                column_numbers(batch, a, rows.clone(), &mut left);
-                column_numbers(batch, b, rows.clone(), &mut right);
-                for ((row, x), y) in rows.clone().zip(&left).zip(&right) {
-                    if !x.is_nan() && !y.is_nan() {
-                        *table.entry((*x as u32, *y as u32)).or_default() += batch.weight(row);
+            observed.par_iter_mut().zip(&plan.observed).for_each(|(table, child)| {
+                let (mut labels, mut values) = (Vec::new(), Vec::new());
+                column_numbers(batch, child.parent, rows.clone(), &mut labels);
+                column_numbers(batch, child.features.column, rows.clone(), &mut values);
+                for ((row, label), &value) in rows.clone().zip(&labels).zip(&values) {
+                    if label.is_nan() || value.is_nan() {
+                        continue;
+                    }
+                    let weight = batch.weight(row);
+                    let mut add =
+                        |feature: u32, amount: f64| *table.entry((*label as u32, feature)).or_default() += weight * amount;
+                    if child.features.n_labels > 0 {
+                        add(value as u32, 1.0);
+                    } else {
+                        let z = (value - child.features.mean) * child.features.scale;
+                        add(0, 1.0);
+                        add(1, z);
+                        add(2, z * z);
                     }
                 }
             });
@@ -260,7 +285,7 @@ impl Accumulator for Summaries {
     fn finish(mut self) -> Result<Self> {
         let weight = self.weight.max(f64::MIN_POSITIVE);
         for (sum, neighbour) in self.neighbours.iter_mut().zip(&self.plan.neighbours) {
-            neighbour.add(0.0, 1.0, &self.sparse[neighbour.views], sum);
+            neighbour.features.add(0.0, 1.0, &self.sparse[neighbour.views], sum);
         }
         self.sparse.iter_mut().for_each(|sum| sum.fill(0.0));
         for sums in [&mut self.seconds, &mut self.thirds, &mut self.edges, &mut self.neighbours] {

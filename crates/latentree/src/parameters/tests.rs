@@ -11,6 +11,7 @@ use crate::moments::{Accumulator, ColumnSummary};
 use crate::observer::Silent;
 use crate::report::parameter_error;
 use crate::simulate::{ParameterFamily, Shape, Simulation};
+use crate::tree::{Edge, Node, Tree};
 use crate::{ColIx, NodeIx};
 
 /// P(v | from) of every node v of a connected discrete model, states of `from` as rows.
@@ -166,12 +167,12 @@ fn from_population(truth: &LatentTree, options: &MomentOptions) -> (LatentTree, 
     }
     for (neighbour, sum) in plan.neighbours.iter().zip(&mut moments.neighbours) {
         let node = NodeIx::new(plan.plan.views[neighbour.views].node);
-        let table = &conditionals(truth, node, &marginals)[node_of(neighbour.column).get()];
+        let table = &conditionals(truth, node, &marginals)[node_of(neighbour.features.column).get()];
         let scaled = Matrix::from_fn(table.n_cols(), table.n_rows(), |y, c| table[(c, y)] * marginals[node.get()][c]);
         sum.copy_from_slice(scaled.times(&means[neighbour.views].transposed()).cells());
     }
-    for (&(a, b), table) in plan.observed.iter().zip(&mut moments.observed) {
-        let (node_a, node_b) = (node_of(a), node_of(b));
+    for (child, table) in plan.observed.iter().zip(&mut moments.observed) {
+        let (node_a, node_b) = (node_of(child.parent), node_of(child.features.column));
         let given = &conditionals(truth, node_a, &marginals)[node_b.get()];
         let cells = (0..given.n_rows()).flat_map(|i| (0..given.n_cols()).map(move |j| (i, j)));
         let joint = cells.map(|(i, j)| ((i as u32, j as u32), rows * given[(i, j)] * marginals[node_a.get()][i]));
@@ -244,5 +245,28 @@ fn samples_of_mixed_models_give_models_near_them() {
         let (ours, theirs) = (score(&found.model), score(&truth));
         let parameters = truth.n_free_parameters() as f64;
         assert!(ours > theirs - 10.0 * parameters, "seed {seed}: {ours} {theirs}, {parameters} parameters, {:?}", found.warnings);
+    }
+}
+
+#[test]
+fn trees_of_observed_nodes_of_any_kind_give_models() {
+    let family = ParameterFamily::Mixed { states: 3, hidden_states: 2, separation: 0.7, groups: true };
+    for seed in 0..6 {
+        let truth = Simulation::new(Shape::Random { max_degree: Some(4) }, 10).family(family).seed(seed).model().unwrap();
+        let data = Inference::new(&truth).sample(500, seed).unwrap();
+        // A chain, a star around each variable in turn, pairs, and no edges at all.
+        let names: Vec<String> = truth.schema().variables().iter().map(|it| it.name.clone()).collect();
+        let nodes: Vec<Node> = names.iter().map(|name| Node { name: name.clone(), observed: true }).collect();
+        let edge = |a: usize, b: usize| Edge::with_length(NodeIx::new(a), NodeIx::new(b), 0.5);
+        let mut shapes: Vec<Vec<Edge>> = vec![Vec::new(), (1..10).map(|ix| edge(ix - 1, ix)).collect()];
+        shapes.push((0..5).map(|ix| edge(2 * ix, 2 * ix + 1)).collect());
+        shapes.push((0..5).map(|ix| edge(ix, ix + 5)).collect());
+        shapes.extend((0..10).map(|centre| (0..10).filter(|&ix| ix != centre).map(|ix| edge(centre, ix)).collect()));
+        for edges in shapes {
+            let tree = Tree::from_parts(nodes.clone(), &edges).unwrap();
+            let found = by_moments(&tree, &mut data.source(), None, &MomentOptions::new(2), &Silent).unwrap();
+            let score = Inference::new(&found.model).score(&mut data.source(), &Silent, |_, _| Ok(())).unwrap();
+            assert!(score.log_likelihood.is_finite(), "seed {seed}, {edges:?}");
+        }
     }
 }
