@@ -1,7 +1,8 @@
 //! Which variables tell a hidden node's state: its branches in three groups.
 //!
-//! Given a hidden node its branches are independent, so any three groups of them are three views. Branches are spread over the groups by how much they
-//! can tell, largest first; a group is seen through its variables nearest to the node, as many as a few dozen coordinates hold.
+//! Given a hidden node its branches are independent, so any groups of them are independent too. Branches are spread over a few parts by how much they
+//! can tell, largest first, and the parts in the same way over three views: the views are decomposed, and for the tables of what lies in one part all
+//! the others serve. A part is seen through its variables nearest to the node, as many as a few dozen coordinates hold.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +10,13 @@ use crate::coordinates::Coordinates;
 use crate::index::NodeIx;
 use crate::tree::Tree;
 
-/// Most coordinates of one group.
+/// Most parts of the branches.
+const MOST_PARTS: usize = 6;
+/// Most triples beside the one of the views.
+const MOST_EXTRA: usize = 8;
+/// Most coordinates of one view.
 pub(super) const MOST_COORDINATES: usize = 60;
-/// Most variables of one group.
+/// Most variables of one view.
 const MOST_VARIABLES: usize = 16;
 
 /// The views of a hidden node.
@@ -21,10 +26,14 @@ pub(super) struct Views {
     pub(super) node: usize,
     /// Its number of states.
     pub(super) n_states: usize,
-    /// The group of each of its neighbours, in the order of its links.
-    pub(super) group_of: Vec<usize>,
-    /// The coordinates of each group.
-    pub(super) coordinates: [Vec<usize>; 3],
+    /// The part of each of its neighbours, in the order of its links.
+    pub(super) part_of: Vec<usize>,
+    /// The view, 0 to 2, of each part.
+    pub(super) view_of: Vec<usize>,
+    /// Triples of a view and two parts of another view: what the sum of these parts does not show.
+    pub(super) extra: Vec<(usize, usize, usize)>,
+    /// The coordinates of each part.
+    pub(super) coordinates: Vec<Vec<usize>>,
 }
 
 impl Views {
@@ -42,41 +51,60 @@ impl Views {
             tree.links(node).iter().map(|link| nearest(tree, node, Some(link.to), variable_of, 4 * MOST_VARIABLES)).collect();
         let size = |variables: &[usize]| variables.iter().map(|&variable| coordinates.of(variable).len()).sum::<usize>();
         // A branch of one variable can tell no more states than it has coordinates; beyond a few dozen more do not help.
-        let mut order: Vec<usize> = (0..branches.len()).collect();
-        order.sort_by_key(|&ix| (std::cmp::Reverse(size(&branches[ix]).min(MOST_COORDINATES)), ix));
-        let mut group_of = vec![0; branches.len()];
-        let mut sizes = [0; 3];
-        for ix in order {
-            let least = (0..3).min_by_key(|&group| (sizes[group], group)).expect("there are three");
-            group_of[ix] = least;
-            sizes[least] += size(&branches[ix]).clamp(1, MOST_COORDINATES);
-        }
-        let coordinates = [0, 1, 2].map(|group| {
-            let members: Vec<&[usize]> =
-                branches.iter().zip(&group_of).filter(|it| *it.1 == group).map(|it| it.0.as_slice()).collect();
-            let mut chosen = Vec::new();
-            let mut n_variables = 0;
+        let sizes: Vec<usize> = branches.iter().map(|branch| size(branch).clamp(1, MOST_COORDINATES)).collect();
+        let (part_of, part_sizes) = spread(&sizes, MOST_PARTS.min(sizes.len()));
+        let (view_of, _) = spread(&part_sizes, 3);
+        let mut chosen: Vec<Vec<usize>> = vec![Vec::new(); part_sizes.len()];
+        for view in 0..3 {
+            let members: Vec<usize> = (0..branches.len()).filter(|&ix| view_of[part_of[ix]] == view).collect();
+            let (mut n_variables, mut n_coordinates) = (0, 0);
+            let mut seen = vec![false; part_sizes.len()];
             // The nearest of every branch, then the next of every branch.
-            for rank in 0..members.iter().map(|it| it.len()).max().unwrap_or(0) {
-                for branch in &members {
-                    let Some(&variable) = branch.get(rank) else { continue };
+            for rank in 0..members.iter().map(|&ix| branches[ix].len()).max().unwrap_or(0) {
+                for &ix in &members {
+                    let Some(&variable) = branches[ix].get(rank) else { continue };
                     let range = coordinates.of(variable);
-                    if n_variables > 0 && (chosen.len() + range.len() > most || n_variables == MOST_VARIABLES) {
+                    // A part that is not seen at all would tell nothing of the others.
+                    if seen[part_of[ix]] && (n_coordinates + range.len() > most || n_variables == MOST_VARIABLES) {
                         continue;
                     }
-                    chosen.extend(range);
+                    seen[part_of[ix]] = true;
                     n_variables += 1;
+                    n_coordinates += range.len();
+                    chosen[part_of[ix]].extend(range);
                 }
             }
-            chosen
-        });
-        Self { node: node.get(), n_states, group_of, coordinates }
+        }
+        let n_parts = view_of.len();
+        let pairs = (0..n_parts).flat_map(|a| (a + 1..n_parts).map(move |b| (a, b))).filter(|&(a, b)| view_of[a] == view_of[b]);
+        let extra =
+            pairs.flat_map(|(a, b)| (0..3).filter(|&view| view != view_of[a]).map(move |view| (view, a, b)).collect::<Vec<_>>());
+        let extra = extra.take(MOST_EXTRA).collect();
+        Self { node: node.get(), n_states, part_of, extra, view_of, coordinates: chosen }
     }
 
-    /// Number of coordinates of all groups.
+    /// Numbers in `a`: the constant and a summary for each part.
+    pub(super) fn width(&self) -> usize {
+        1 + self.view_of.len() * (self.n_states - 1)
+    }
+
+    /// Number of coordinates of all parts.
     pub(super) fn len(&self) -> usize {
         self.coordinates.iter().map(Vec::len).sum()
     }
+}
+
+/// Spreads things of these sizes over groups of about the same size, largest first: the group of each, and the groups' sizes.
+fn spread(sizes: &[usize], n_groups: usize) -> (Vec<usize>, Vec<usize>) {
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|&ix| (std::cmp::Reverse(sizes[ix]), ix));
+    let (mut group_of, mut totals) = (vec![0; sizes.len()], vec![0; n_groups]);
+    for ix in order {
+        let least = (0..n_groups).min_by_key(|&group| (totals[group], group)).expect("there is a group");
+        group_of[ix] = least;
+        totals[least] += sizes[ix];
+    }
+    (group_of, totals)
 }
 
 /// The variables of the branch of `from` that begins with `first` (all branches if that is `None`), nearest first: by length where

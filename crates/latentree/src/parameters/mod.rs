@@ -5,11 +5,15 @@
 
 mod branches;
 mod by_moments;
+mod discrete_tree;
 mod from_lengths;
+mod hidden_fit;
 mod local_pairs;
+mod projection;
 mod summaries;
 #[cfg(test)]
 mod tests;
 
-pub use by_moments::{MomentModel, MomentOptions, by_moments, discrete_tree};
+pub use by_moments::{MomentModel, MomentOptions, by_moments};
+pub use discrete_tree::discrete_tree;
 pub use from_lengths::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};

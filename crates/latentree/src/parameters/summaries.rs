@@ -1,7 +1,8 @@
 //! A pass over the rows: moments of the summaries of every hidden node's views.
 //!
-//! View v of a hidden node of k states is summarised by k − 1 numbers `s_v`. With `a = (1, s₁, s₂, s₃)` the pass collects, for each hidden
-//! node, `E[a aᵀ]` and `E[(1,s₁) ⊗ (1,s₂) ⊗ (1,s₃)]`; for each edge of hidden nodes `E[a_h a_gᵀ]`; and for each observed neighbour y `E[φ_y aᵀ]` with φ the
+//! Each part of the branches of a hidden node of k states is summarised by k − 1 numbers. With `a = (1, s₁, s₂, …)` of all parts, and `t_v` the sum over
+//! the parts of view v, the pass collects, for each hidden node, `E[a aᵀ]`, `E[(1,t₁) ⊗ (1,t₂) ⊗ (1,t₃)]` and the same of a view and two
+//! parts of another; for each edge of hidden nodes `E[a_h a_gᵀ]`; and for each observed neighbour y `E[φ_y aᵀ]` with φ the
 //! indicators of its labels, or `(1, z, z²)` of a number, all zero where it is missing.
 
 use std::collections::BTreeMap;
@@ -68,8 +69,8 @@ pub(super) struct ObservedChild {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct SummaryPlan {
     pub(super) plan: Plan,
-    /// For each hidden node and view its coordinates' weights, k − 1 numbers for each coordinate.
-    pub(super) directions: Vec<[Vec<f64>; 3]>,
+    /// For each hidden node and part its coordinates' weights, k − 1 numbers for each coordinate.
+    pub(super) directions: Vec<Vec<Vec<f64>>>,
     /// Edges between hidden nodes, by their places among the views.
     pub(super) edges: Vec<(usize, usize)>,
     pub(super) neighbours: Vec<Neighbour>,
@@ -88,7 +89,7 @@ impl SummaryPlan {
 
     /// Numbers in `a` of a hidden node.
     pub(super) fn width(&self, views: usize) -> usize {
-        1 + 3 * (self.plan.views[views].n_states - 1)
+        self.plan.views[views].width()
     }
 }
 
@@ -99,7 +100,7 @@ pub(super) struct Summaries {
     pub(super) weight: f64,
     /// `E[a aᵀ]` of every hidden node, full squares.
     pub(super) seconds: Vec<Vec<f64>>,
-    /// `E[(1,s₁) ⊗ (1,s₂) ⊗ (1,s₃)]` of every hidden node.
+    /// `E[(1,t₁) ⊗ (1,t₂) ⊗ (1,t₃)]` of every hidden node, and after it those of its extra triples.
     pub(super) thirds: Vec<Vec<f64>>,
     /// `E[a_h a_gᵀ]` of every edge.
     pub(super) edges: Vec<Vec<f64>>,
@@ -137,7 +138,7 @@ impl Summaries {
         Self {
             weight: 0.0,
             seconds: widths.iter().map(|width| vec![0.0; width * width]).collect(),
-            thirds: (0..widths.len()).map(|ix| vec![0.0; k(ix).pow(3)]).collect(),
+            thirds: (0..widths.len()).map(|ix| vec![0.0; k(ix).pow(3) * (1 + plan.plan.views[ix].extra.len())]).collect(),
             edges: plan.edges.iter().map(|&(a, b)| vec![0.0; widths[a] * widths[b]]).collect(),
             neighbours: plan.neighbours.iter().map(|it| vec![0.0; it.features.len() * widths[it.views]]).collect(),
             sparse: widths.iter().map(|&width| vec![0.0; width]).collect(),
@@ -153,8 +154,8 @@ impl Summaries {
         let mut out = vec![0.0; numbers.len() / n * width];
         for (row, a) in numbers.chunks_exact(n).zip(out.chunks_exact_mut(width)) {
             a[0] = 1.0;
-            for (group, (places, weights)) in views.coordinates.iter().zip(directions).enumerate() {
-                let s = &mut a[1 + group * r..1 + (group + 1) * r];
+            for (part, (places, weights)) in views.coordinates.iter().zip(directions).enumerate() {
+                let s = &mut a[1 + part * r..1 + (part + 1) * r];
                 for (&place, weights) in places.iter().zip(weights.chunks_exact(r)) {
                     let value = row[place];
                     if value != 0.0 {
@@ -191,15 +192,24 @@ impl Accumulator for Summaries {
                 (0..plan.plan.views.len()).into_par_iter().map(|ix| Self::summaries(&plan, ix, numbers)).collect();
             seconds.par_iter_mut().zip(thirds.par_iter_mut()).enumerate().for_each(|(ix, (second, third))| {
                 let (width, k) = (plan.width(ix), plan.plan.views[ix].n_states);
-                let (mut first_view, mut second_view, mut third_view) = (vec![1.0; k], vec![1.0; k], vec![1.0; k]);
+                let (mut sums, mut parts) = ([vec![1.0; k], vec![1.0; k], vec![1.0; k]], [vec![1.0; k], vec![1.0; k]]);
                 for (row, a) in rows.clone().zip(all[ix].chunks_exact(width)) {
                     let weight = batch.weight(row);
                     add_outer(second, weight, a, a);
-                    first_view[1..].copy_from_slice(&a[1..k]);
-                    second_view[1..].copy_from_slice(&a[k..2 * k - 1]);
-                    third_view[1..].copy_from_slice(&a[2 * k - 1..]);
-                    for (plane, x) in third.chunks_exact_mut(k * k).zip(&first_view) {
-                        add_outer(plane, weight * x, &second_view, &third_view);
+                    sums.iter_mut().for_each(|sum| sum[1..].fill(0.0));
+                    for (s, &view) in a[1..].chunks_exact(k - 1).zip(&plan.plan.views[ix].view_of) {
+                        sums[view][1..].iter_mut().zip(s).for_each(|(sum, s)| *sum += s);
+                    }
+                    let (main, extras) = third.split_at_mut(k * k * k);
+                    for (plane, x) in main.chunks_exact_mut(k * k).zip(&sums[0]) {
+                        add_outer(plane, weight * x, &sums[1], &sums[2]);
+                    }
+                    for (extra, &(view, b, c)) in extras.chunks_exact_mut(k * k * k).zip(&plan.plan.views[ix].extra) {
+                        parts[0][1..].copy_from_slice(&a[1 + b * (k - 1)..][..k - 1]);
+                        parts[1][1..].copy_from_slice(&a[1 + c * (k - 1)..][..k - 1]);
+                        for (plane, x) in extra.chunks_exact_mut(k * k).zip(&sums[view]) {
+                            add_outer(plane, weight * x, &parts[0], &parts[1]);
+                        }
                     }
                 }
             });

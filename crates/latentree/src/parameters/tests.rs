@@ -152,11 +152,19 @@ fn from_population(truth: &LatentTree, options: &MomentOptions) -> (LatentTree, 
                 }
             }
         }
-        let view = |group: usize, i: usize, c: usize| if i == 0 { 1.0 } else { means[ix][(group * r + i, c)] };
+        let parts = |view: usize| (0..views.view_of.len()).filter(move |&part| views.view_of[part] == view);
+        let view = |view: usize, i: usize, c: usize| -> f64 {
+            if i == 0 { 1.0 } else { parts(view).map(|part| means[ix][(part * r + i, c)]).sum() }
+        };
+        let part = |part: usize, i: usize, c: usize| if i == 0 { 1.0 } else { means[ix][(part * r + i, c)] };
         for at in 0..k * k * k {
             let (i, j, l) = (at / (k * k), at / k % k, at % k);
             moments.thirds[ix][at] =
                 weights.iter().enumerate().map(|(c, w)| w * view(0, i, c) * view(1, j, c) * view(2, l, c)).sum();
+            for (extra, &(u, b, d)) in views.extra.iter().enumerate() {
+                moments.thirds[ix][(extra + 1) * k * k * k + at] =
+                    weights.iter().enumerate().map(|(c, w)| w * view(u, i, c) * part(b, j, c) * part(d, l, c)).sum();
+            }
         }
     }
     for (&(a, b), sum) in plan.edges.iter().zip(&mut moments.edges) {
