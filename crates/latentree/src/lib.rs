@@ -10,7 +10,7 @@
 //! 6. [`inference`]: exact answers, linear in the tree ([`inference::Inference`]);
 //! 7. [`report`]: a model for people and for other programs.
 //!
-//! [`em`] fits a model's parameters to rows by maximum likelihood; it stands on [`model`] and [`inference`].
+//! [`em`] fits a model's parameters to rows by maximum likelihood; it stands on [`model`] and [`inference`]. [`learn`] goes the whole path.
 //!
 //! The floor they share is [`tree`] (an arena tree and its splits), [`linalg`], [`tensor`] (third moments and their components),
 //! [`mod@file`] and the one [`Error`];
@@ -50,6 +50,7 @@ mod error;
 pub mod file;
 mod index;
 pub mod inference;
+pub mod learn;
 pub mod linalg;
 pub mod model;
 pub mod moments;

@@ -6,7 +6,6 @@ mod distances;
 mod export;
 mod infer;
 mod learn;
-mod learn_parameters;
 mod merge;
 mod moments;
 mod query;

@@ -51,6 +51,25 @@ fn a_gaussian_tree_is_found_and_its_model_scores_as_learn_says() {
 }
 
 #[test]
+fn numbers_alone_give_a_gaussian_tree_by_every_method_unless_states_are_asked_for() {
+    let folder = gaussian("double-star", 2000);
+    let learn = |options: &str| folder.json(&format!("learn d.csv --structure clnj -o m.json {options}"));
+    let by_lengths = learn("--parameters distances");
+    let kind = || folder.text("m.json").matches("\"categorical\"").count();
+    for (options, same) in [("--parameters moments", true), ("--parameters moments+em", false), ("--parameters em", false)] {
+        let json = learn(options);
+        assert_eq!((kind(), &json["free_parameters"]), (0, &by_lengths["free_parameters"]), "{options}: {json}");
+        let gain = number(&json["log_likelihood"]) - number(&by_lengths["log_likelihood"]);
+        assert!(if same { gain == 0.0 } else { gain > 0.0 && json["em_iterations"].is_u64() }, "{options}: {gain}");
+    }
+    let random = learn("--parameters em --start random --restarts 2");
+    assert!(number(&random["log_likelihood"]) > number(&by_lengths["log_likelihood"]) - 100.0, "{random}");
+    assert_eq!(folder.run("learn d.csv --parameters em --start lcm -o m.json").code, Some(2));
+    learn("--parameters em --hidden-states 3 --em-iterations 20");
+    assert_ne!(kind(), 0);
+}
+
+#[test]
 fn moments_and_distances_give_the_tree_too() {
     let folder = gaussian("double-star", 4000);
     folder.succeed("moments d.csv -o d.moments");

@@ -112,6 +112,19 @@ impl Contraction {
             Self::UpTo(length) => Some(length.max(0.0)),
         }
     }
+
+    /// What a user writes for it; `None` for the default.
+    #[must_use]
+    pub(crate) fn text(self) -> Option<String> {
+        match self {
+            Self::ByInput => None,
+            Self::Off => Some("none".to_owned()),
+            Self::UpTo(length) => {
+                let correlation = format!("{:.12}", (-length).exp());
+                Some(correlation.trim_end_matches('0').trim_end_matches('.').to_owned())
+            }
+        }
+    }
 }
 
 impl FromStr for Contraction {

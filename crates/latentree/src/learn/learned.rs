@@ -1,0 +1,78 @@
+//! What comes out of learning.
+
+use serde::Serialize;
+
+use crate::distance::Estimator;
+use crate::model::{LatentTree, ModelFile};
+use crate::structure::LearnerName;
+use crate::tree::Tree;
+
+/// A stage of the work and how long it took.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// Seconds by the clock.
+    pub seconds: f64,
+}
+
+/// A learned model, or tree, and how it came about.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Learned {
+    /// The model; the tree alone where the input gives no parameters or none were asked for.
+    pub file: ModelFile,
+    /// The learner that ran.
+    pub learner: LearnerName,
+    /// The distance that was used.
+    pub estimator: Option<Estimator>,
+    /// The penalty of the prior of trees, where likelihood decided about the tree.
+    pub penalty: Option<&'static str>,
+    /// Number of rows learned from.
+    pub rows: Option<u64>,
+    /// Exact number of free parameters.
+    pub free_parameters: Option<usize>,
+    /// Log-likelihood of the rows that were learned from.
+    pub log_likelihood: Option<f64>,
+    /// `log_likelihood − ½ free_parameters · ln weight`: larger is better.
+    pub bic: Option<f64>,
+    /// Passes of EM over the rows.
+    pub em_iterations: Option<usize>,
+    /// Whether everything iterative came to its end.
+    pub converged: bool,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// What was done, in the order of the beginnings.
+    pub stages: Vec<Stage>,
+}
+
+impl Learned {
+    /// The tree.
+    #[must_use]
+    pub fn tree(&self) -> &Tree {
+        self.file.tree()
+    }
+
+    /// The model, if there is more than a tree.
+    #[must_use]
+    pub fn model(&self) -> Option<&LatentTree> {
+        match &self.file {
+            ModelFile::LatentTree(model) => Some(model),
+            ModelFile::Tree { .. } => None,
+        }
+    }
+
+    /// The same with the digest of the data, `sha256:…`, recorded in the model's provenance.
+    #[must_use]
+    pub fn with_data_digest(mut self, digest: Option<String>) -> Self {
+        match &mut self.file {
+            ModelFile::LatentTree(model) => {
+                let mut provenance = model.provenance().clone();
+                provenance.data_digest = digest;
+                *model = model.clone().with_provenance(provenance);
+            }
+            ModelFile::Tree { provenance, .. } => provenance.data_digest = digest,
+        }
+        self
+    }
+}

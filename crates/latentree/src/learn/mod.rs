@@ -1,0 +1,39 @@
+//! Learning from one end to the other: rows, moments or distances in, a model with all that is to be said about it out.
+//!
+//! [`Learning`] holds the options, under the names of the command line's; [`Learning::run`] goes through the stages: moments of the rows, a tree
+//! ([`structure`](crate::structure)), its parameters ([`parameters`](crate::parameters), [`em`](crate::em)) and their likelihood.
+//!
+//! # Which parameters
+//! | method | continuous columns only | others |
+//! | --- | --- | --- |
+//! | `auto` | by lengths | by lengths with symmetric distances, else moments and EM |
+//! | `distances` | by lengths | by lengths with symmetric distances, else refused |
+//! | `moments` | by lengths | by moments |
+//! | `em`, `moments+em` | EM of a Gaussian tree | EM from a latent class model, from moments |
+//!
+//! A number of hidden states that is asked for makes hidden variables discrete also over continuous columns, where moments or EM find the parameters.
+//!
+//! # Example
+//! ```
+//! use latentree::Silent;
+//! use latentree::inference::Inference;
+//! use latentree::learn::{Learning, Source};
+//! use latentree::simulate::{ParameterFamily, Shape, Simulation};
+//! let family = ParameterFamily::Categorical { states: 2, hidden_states: 2, separation: 0.8 };
+//! let truth = Simulation::new(Shape::Star, 6).family(family).model()?;
+//! let rows = Inference::new(&truth).sample(2000, 0)?;
+//! let learned = Learning::new().run(Source::Rows(&mut rows.source()), &Silent)?;
+//! assert_eq!(learned.tree().n_observed(), 6);
+//! assert!(learned.log_likelihood.is_some());
+//! # Ok::<(), latentree::Error>(())
+//! ```
+
+mod learned;
+mod options;
+mod parameters;
+mod recorder;
+mod run;
+
+pub use learned::{Learned, Stage};
+pub use options::{EmStart, Learning, ParameterMethod, Source};
+pub use run::tree_over;

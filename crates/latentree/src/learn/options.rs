@@ -1,0 +1,298 @@
+//! What is learned from, and how.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::data::BatchSource;
+use crate::distance::{DistanceMatrix, DistanceOptions};
+use crate::em::Smoothing;
+use crate::error::{Error, Result};
+use crate::moments::PairMoments;
+use crate::structure::{Contraction, LearnerName, StructureOptions};
+use crate::tensor::Decomposition;
+use crate::tree::Tree;
+
+/// What is learned from.
+#[non_exhaustive]
+pub enum Source<'a> {
+    /// Rows, which are read more than once: from the beginning, wherever they are.
+    Rows(&'a mut dyn BatchSource),
+    /// Moments of rows that are not at hand.
+    Moments(PairMoments),
+    /// Distances between variables, which give a tree and no parameters.
+    Distances(DistanceMatrix),
+}
+
+impl fmt::Debug for Source<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rows(_) => "Rows",
+            Self::Moments(_) => "Moments",
+            Self::Distances(_) => "Distances",
+        })
+    }
+}
+
+/// How parameters are found; see [`learn`](crate::learn).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ParameterMethod {
+    /// By lengths where they give a model, else by moments and EM.
+    #[default]
+    Auto,
+    /// From the lengths of edges.
+    Distances,
+    /// By moments.
+    Moments,
+    /// By EM.
+    Em,
+    /// By EM from what moments give.
+    MomentsAndEm,
+    /// The tree alone.
+    None,
+}
+
+impl ParameterMethod {
+    /// All methods.
+    pub const ALL: [Self; 6] = [Self::Auto, Self::MomentsAndEm, Self::Moments, Self::Em, Self::Distances, Self::None];
+
+    /// The name users write.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Distances => "distances",
+            Self::Moments => "moments",
+            Self::Em => "em",
+            Self::MomentsAndEm => "moments+em",
+            Self::None => "none",
+        }
+    }
+}
+
+impl FromStr for ParameterMethod {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|method| method.name()).collect();
+            Error::option("--parameters", format!("{name:?} is not one of {}", names.join(", ")))
+        })
+    }
+}
+
+/// Where EM starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EmStart {
+    /// The model by moments; of a Gaussian tree, the one by lengths.
+    Moments,
+    /// A latent class model's classes in every hidden node.
+    LatentClass,
+    /// At random.
+    Random,
+}
+
+impl FromStr for EmStart {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "moments" => Ok(Self::Moments),
+            "lcm" => Ok(Self::LatentClass),
+            "random" => Ok(Self::Random),
+            other => Err(Error::option("--start", format!("{other:?} is not moments, lcm or random"))),
+        }
+    }
+}
+
+/// How a model is learned; the options have the names and defaults of the command line's.
+#[derive(Debug, Clone)]
+pub struct Learning {
+    pub(super) structure: LearnerName,
+    pub(super) contraction: Contraction,
+    pub(super) epsilon: Option<f64>,
+    pub(super) tau: Option<f64>,
+    pub(super) distances: DistanceOptions,
+    pub(super) hidden_states: Option<usize>,
+    pub(super) bootstrap: Option<usize>,
+    pub(super) tree: Option<Tree>,
+    pub(super) parameters: ParameterMethod,
+    pub(super) decomposition: Decomposition,
+    pub(super) start: Option<EmStart>,
+    pub(super) restarts: usize,
+    pub(super) em_iterations: Option<usize>,
+    pub(super) em_tolerance: Option<f64>,
+    pub(super) em_smoothing: f64,
+    pub(super) seed: u64,
+}
+
+impl Default for Learning {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Learning {
+    /// The default options.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            structure: LearnerName::Auto,
+            contraction: Contraction::ByInput,
+            epsilon: None,
+            tau: None,
+            distances: DistanceOptions::new().significance(Some(2.0)),
+            hidden_states: None,
+            bootstrap: None,
+            tree: None,
+            parameters: ParameterMethod::Auto,
+            decomposition: Decomposition::Sidiwo,
+            start: None,
+            restarts: 5,
+            em_iterations: None,
+            em_tolerance: None,
+            em_smoothing: Smoothing::default().pseudo_count,
+            seed: 0,
+        }
+    }
+
+    /// The learner of the tree.
+    #[must_use]
+    pub fn structure(mut self, learner: LearnerName) -> Self {
+        self.structure = learner;
+        self
+    }
+
+    /// How distances are made of moments. Their number of hidden states is that of [`hidden_states`](Self::hidden_states) where one is given.
+    #[must_use]
+    pub fn distances(mut self, distances: DistanceOptions) -> Self {
+        self.distances = distances;
+        self
+    }
+
+    /// Which edges are contracted.
+    #[must_use]
+    pub fn contraction(mut self, contraction: Contraction) -> Self {
+        self.contraction = contraction;
+        self
+    }
+
+    /// ε of recursive grouping; see [`StructureOptions::epsilon`].
+    #[must_use]
+    pub fn epsilon(mut self, epsilon: Option<f64>) -> Self {
+        self.epsilon = epsilon;
+        self
+    }
+
+    /// τ of recursive grouping; see [`StructureOptions::tau`].
+    #[must_use]
+    pub fn tau(mut self, tau: Option<f64>) -> Self {
+        self.tau = tau;
+        self
+    }
+
+    /// States of every hidden variable; by default 2.
+    #[must_use]
+    pub fn hidden_states(mut self, hidden_states: Option<usize>) -> Self {
+        self.hidden_states = hidden_states;
+        self
+    }
+
+    /// Support of every split by this many bootstrap replicates.
+    #[must_use]
+    pub fn bootstrap(mut self, replicates: Option<usize>) -> Self {
+        self.bootstrap = replicates;
+        self
+    }
+
+    /// Keeps this tree and learns its parameters only; its observed nodes are the variables. See [`tree_over`](super::tree_over).
+    #[must_use]
+    pub fn tree(mut self, tree: Option<Tree>) -> Self {
+        self.tree = tree;
+        self
+    }
+
+    /// How parameters are found.
+    #[must_use]
+    pub fn parameters(mut self, method: ParameterMethod) -> Self {
+        self.parameters = method;
+        self
+    }
+
+    /// How third moments are decomposed.
+    #[must_use]
+    pub fn decomposition(mut self, decomposition: Decomposition) -> Self {
+        self.decomposition = decomposition;
+        self
+    }
+
+    /// Where EM starts; by default from moments, with [`ParameterMethod::Em`] from a latent class model.
+    #[must_use]
+    pub fn start(mut self, start: Option<EmStart>) -> Self {
+        self.start = start;
+        self
+    }
+
+    /// How many starts of EM are tried, where they are random.
+    #[must_use]
+    pub fn restarts(mut self, restarts: usize) -> Self {
+        self.restarts = restarts;
+        self
+    }
+
+    /// Most passes of EM over the rows.
+    #[must_use]
+    pub fn em_iterations(mut self, iterations: Option<usize>) -> Self {
+        self.em_iterations = iterations;
+        self
+    }
+
+    /// Relative gain of the log-likelihood at which EM ends.
+    #[must_use]
+    pub fn em_tolerance(mut self, tolerance: Option<f64>) -> Self {
+        self.em_tolerance = tolerance;
+        self
+    }
+
+    /// Pseudo-count that EM adds to every cell of its tables.
+    #[must_use]
+    pub fn em_smoothing(mut self, pseudo_count: f64) -> Self {
+        self.em_smoothing = pseudo_count;
+        self
+    }
+
+    /// The seed of everything random.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    pub(super) fn structure_options(&self) -> StructureOptions {
+        let distances = match self.hidden_states {
+            Some(hidden_states) => self.distances.hidden_states(Some(hidden_states)),
+            None => self.distances,
+        };
+        StructureOptions::new()
+            .learner(self.structure)
+            .contraction(self.contraction)
+            .epsilon(self.epsilon)
+            .tau(self.tau)
+            .distances(distances)
+    }
+
+    /// Looks at what no stage looks at in time.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.bootstrap == Some(0) {
+            return Err(Error::option("--bootstrap", "0 replicates given; give 1 or more, usually 100"));
+        }
+        if let Some(bad) = self.em_tolerance.filter(|tolerance| !(tolerance.is_finite() && *tolerance >= 0.0)) {
+            return Err(Error::option("--em-tolerance", format!("{bad} given; a finite number ≥ 0 is needed")));
+        }
+        if self.start.is_some() && self.parameters == ParameterMethod::Moments {
+            return Err(Error::option("--start", "--parameters moments has no start; it is for em and moments+em"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,293 @@
+//! The stages of learning, one after the other.
+
+use std::sync::Arc;
+
+use super::parameters::{self, DEFAULT_STATES};
+use super::recorder::Recorder;
+use super::{Learned, Learning, ParameterMethod, Source};
+use crate::data::{BatchSource, Dataset, Schema};
+use crate::distance::{DistanceMatrix, Estimator};
+use crate::error::{Error, Result};
+use crate::inference::Inference;
+use crate::model::{LatentTree, ModelFile, Provenance};
+use crate::moments::{BlockMoments, PairMoments, fold};
+use crate::observer::Observer;
+use crate::parameters::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};
+use crate::structure::{
+    LearnedStructure, LearnerName, MOST_FOR_LIKELIHOOD, Resampling, StructureInput, bootstrap_structure, describe_forest,
+    learn_structure,
+};
+use crate::tree::Tree;
+
+/// Blocks of rows from which a bootstrap draws.
+const BLOCKS: usize = 64;
+/// Fewer blocks than this make no bootstrap.
+const FEWEST_BLOCKS: usize = 8;
+/// Bytes that blocks may take before their number is reduced.
+const BLOCKS_BUDGET: u64 = 2 << 30;
+/// Bytes that [`FEWEST_BLOCKS`] may take.
+const BLOCKS_LIMIT: u64 = 8 << 30;
+
+/// What was read.
+struct Input<'a> {
+    moments: Option<Moments>,
+    distances: Option<DistanceMatrix>,
+    rows: Option<&'a mut dyn BatchSource>,
+}
+
+/// Statistics of the rows.
+struct Moments {
+    whole: PairMoments,
+    blocks: Option<BlockMoments>,
+    halves: Option<[PairMoments; 2]>,
+}
+
+/// A tree with the variables of a schema as its first nodes, in their order.
+///
+/// # Errors
+/// [`Error::Tree`] if a variable is no observed node, or an observed node no variable.
+pub fn tree_over(tree: &Tree, schema: &Schema) -> Result<Tree> {
+    let variables = schema.variables();
+    let missing = |name: &str| tree.find(name).is_none_or(|node| !tree.is_observed(node));
+    if let Some(variable) = variables.iter().find(|variable| missing(&variable.name)) {
+        return Err(Error::tree(format!("it has no observed node {:?}, which is a column of the data", variable.name)));
+    }
+    tree.with_observed_first(&variables.iter().map(|variable| variable.name.as_str()).collect::<Vec<_>>())
+}
+
+impl Learning {
+    /// Learns. Of rows, all that can be read again from the start is kept in memory where EM needs it.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for an option that is out of range or does not fit the source, [`Error::Data`] if the data do not fit the options,
+    /// [`Error::Tree`] if a given tree does not fit the data, those of the source, and [`Error::Cancelled`] when the observer asks to stop.
+    pub fn run(&self, source: Source<'_>, observer: &dyn Observer) -> Result<Learned> {
+        let recorder = Recorder::new(observer);
+        self.check()?;
+        let mut input = self.read(source, &recorder)?;
+        let mut learned = match &self.tree {
+            Some(tree) => given(tree, &input)?,
+            None => self.tree_of(&input, &recorder)?,
+        };
+        if let Some(message) = describe_forest(&learned.tree) {
+            recorder.warn(&message);
+        }
+        if !learned.converged {
+            recorder.warn("edge lengths are not fitted to the end: there are many variables, and the time for it is bounded");
+        }
+        let provenance = self.provenance(&learned, &input);
+        let mut em_iterations = None;
+        let file = self.model(&mut learned, &mut input, provenance, &mut em_iterations, &recorder)?;
+        let mut result = Learned {
+            learner: learned.learner,
+            estimator: learned.estimator,
+            penalty: learned.penalty,
+            rows: input.moments.as_ref().map(|moments| moments.whole.n_rows()),
+            free_parameters: None,
+            log_likelihood: None,
+            bic: None,
+            em_iterations,
+            converged: learned.converged,
+            warnings: Vec::new(),
+            stages: Vec::new(),
+            file,
+        };
+        if let ModelFile::LatentTree(model) = &result.file {
+            let free_parameters = model.n_free_parameters();
+            (result.log_likelihood, result.bic) = fit(model, free_parameters, &mut input, &recorder)?;
+            result.free_parameters = Some(free_parameters);
+        }
+        result.warnings = recorder.warnings();
+        result.stages = recorder.stages();
+        Ok(result)
+    }
+
+    fn read<'a>(&self, source: Source<'a>, observer: &dyn Observer) -> Result<Input<'a>> {
+        let rows = match source {
+            Source::Distances(distances) => {
+                return Ok(Input { moments: None, distances: Some(distances), rows: None });
+            }
+            Source::Moments(whole) => {
+                let moments = Moments { whole, blocks: None, halves: None };
+                return Ok(Input { moments: Some(moments), distances: None, rows: None });
+            }
+            Source::Rows(rows) => rows,
+        };
+        rows.rewind()?;
+        let schema = Arc::clone(rows.schema());
+        let n_blocks = self.n_blocks(&schema, observer)?;
+        observer.stage("moments", rows.n_rows_hint());
+        let moments = match n_blocks {
+            None => {
+                let whole = fold(rows, PairMoments::new(schema)?, observer)?;
+                Moments { whole, blocks: None, halves: None }
+            }
+            Some(n_blocks) => {
+                let blocks = fold(rows, BlockMoments::new(schema, n_blocks)?, observer)?;
+                let (whole, halves) = (blocks.whole()?, Some(blocks.halves()?));
+                Moments { whole, blocks: self.bootstrap.map(|_| blocks), halves }
+            }
+        };
+        Ok(Input { moments: Some(moments), distances: None, rows: Some(rows) })
+    }
+
+    /// How many blocks of rows are kept apart: many for a bootstrap, two for the halves of `likelihood`, else none.
+    fn n_blocks(&self, schema: &Arc<Schema>, observer: &dyn Observer) -> Result<Option<usize>> {
+        if self.bootstrap.is_some() {
+            let within = BlockMoments::n_blocks_within(schema, BLOCKS, BLOCKS_BUDGET)?.max(FEWEST_BLOCKS);
+            if within == FEWEST_BLOCKS && BlockMoments::n_blocks_within(schema, BLOCKS, BLOCKS_LIMIT)? < FEWEST_BLOCKS {
+                let problem = format!(
+                    "{} variables are too many: {FEWEST_BLOCKS} blocks of rows do not fit {} GiB; leave out variables, or learn without it",
+                    schema.variables().len(),
+                    BLOCKS_LIMIT >> 30
+                );
+                return Err(Error::option("--bootstrap", problem));
+            }
+            if within < BLOCKS {
+                observer.warn(&format!(
+                    "the bootstrap draws from {within} blocks of rows instead of {BLOCKS}, since more would not fit {} GiB: support is rougher",
+                    BLOCKS_BUDGET >> 30
+                ));
+            }
+            return Ok(Some(within));
+        }
+        let is_scalar = |ix| schema.scalar_kind(ix).is_some_and(|kind| kind.n_states().is_none_or(|n_states| n_states <= 2));
+        let by_rule = self.structure == LearnerName::Auto
+            && schema.variables().len() <= MOST_FOR_LIKELIHOOD
+            && schema.variable_ixs().all(is_scalar);
+        Ok((by_rule || self.structure == LearnerName::Likelihood).then_some(2))
+    }
+
+    fn tree_of(&self, input: &Input<'_>, observer: &dyn Observer) -> Result<LearnedStructure> {
+        let options = self.structure_options();
+        let structure_input = match (&input.moments, &input.distances) {
+            (Some(moments), _) => StructureInput::Moments { whole: &moments.whole, halves: moments.halves.as_ref() },
+            (None, Some(distances)) => StructureInput::Distances(distances),
+            (None, None) => unreachable!("something was read"),
+        };
+        let mut learned = learn_structure(structure_input, &options, observer)?;
+        if let Some(replicates) = self.bootstrap {
+            let resampling = match &input.moments {
+                Some(Moments { blocks: Some(blocks), .. }) => Resampling::Blocks(blocks),
+                Some(moments) => Resampling::Moments(&moments.whole),
+                None => {
+                    return Err(Error::option("--bootstrap", "a distance matrix has no rows to draw from; learn from the data"));
+                }
+            };
+            learned.tree = bootstrap_structure(&learned, resampling, &options, replicates, self.seed, observer)?;
+        }
+        Ok(learned)
+    }
+
+    fn provenance(&self, learned: &LearnedStructure, input: &Input<'_>) -> Provenance {
+        let mut provenance = Provenance::by_this_program(self.seed).option("verb", "learn").option("structure", learned.learner);
+        if let Some(estimator) = learned.estimator {
+            provenance = provenance.option("distance", estimator);
+        }
+        if let Some(contraction) = self.contraction.text() {
+            provenance = provenance.option("contract", contraction);
+        }
+        if let Some(bootstrap) = self.bootstrap {
+            provenance = provenance.option("bootstrap", bootstrap);
+        }
+        provenance.rows = input.moments.as_ref().map(|moments| moments.whole.n_rows());
+        provenance
+    }
+
+    /// The model by the method asked for, where the input gives one; else the tree.
+    fn model(
+        &self,
+        learned: &mut LearnedStructure,
+        input: &mut Input<'_>,
+        provenance: Provenance,
+        em_iterations: &mut Option<usize>,
+        observer: &dyn Observer,
+    ) -> Result<ModelFile> {
+        let (tree, method) = (learned.tree.clone(), self.parameters);
+        let Some(moments) = input.moments.as_ref().map(|moments| &moments.whole) else {
+            if !matches!(method, ParameterMethod::Auto | ParameterMethod::None) {
+                return Err(Error::option("--parameters", "a distance matrix alone gives no parameters; learn from the data"));
+            }
+            return Ok(ModelFile::Tree { tree, schema: None, provenance });
+        };
+        let schema = Arc::clone(moments.schema());
+        if method == ParameterMethod::None {
+            return Ok(ModelFile::Tree { tree, schema: Some(schema), provenance });
+        }
+        let family = family_by_lengths(moments, learned.estimator == Some(Estimator::Symmetric));
+        let is_gaussian = family == Some(FamilyByLengths::Gaussian) && self.hidden_states.is_none();
+        let by_lengths = matches!(method, ParameterMethod::Auto | ParameterMethod::Distances)
+            || (method == ParameterMethod::Moments && is_gaussian);
+        if by_lengths {
+            let lengths_known = tree.edges().all(|edge| edge.length.is_some());
+            if let Some(family) = family.filter(|_| lengths_known) {
+                observer.stage("parameters", None);
+                return Ok(from_lengths(&tree, moments, family, provenance)?.into());
+            }
+            if method == ParameterMethod::Distances {
+                let problem =
+                    "distances give parameters only for continuous columns and with --distance symmetric; use moments+em";
+                return Err(Error::option("--parameters", problem));
+            }
+        }
+        let Some(rows) = &mut input.rows else {
+            if method != ParameterMethod::Auto {
+                return Err(Error::option(
+                    "--parameters",
+                    "a moments file has no rows to learn parameters from; learn from the data",
+                ));
+            }
+            observer.warn(
+                "the file holds the tree alone: a moments file has pairs only, and these columns need rows for their parameters",
+            );
+            return Ok(ModelFile::Tree { tree, schema: Some(schema), provenance });
+        };
+        rows.rewind()?;
+        observer.stage("rows", rows.n_rows_hint());
+        let data = Dataset::read(&mut **rows)?;
+        let name = if method == ParameterMethod::Auto { ParameterMethod::MomentsAndEm } else { method }.name();
+        let mut provenance = provenance.option("parameters", name);
+        let found = if is_gaussian && method != ParameterMethod::Moments {
+            parameters::gaussian(self, &tree, moments, &data, observer)?
+        } else {
+            provenance = provenance.option("hidden-states", self.hidden_states.unwrap_or(DEFAULT_STATES));
+            parameters::discrete(self, &tree, &data, observer)?
+        };
+        learned.tree = found.model.tree().clone();
+        learned.converged &= found.converged;
+        *em_iterations = found.em_iterations;
+        if let Some(iterations) = found.em_iterations {
+            provenance = provenance.option("em-passes", iterations);
+        }
+        Ok(found.model.with_provenance(provenance).into())
+    }
+}
+
+/// A tree that is kept as it is.
+fn given(tree: &Tree, input: &Input<'_>) -> Result<LearnedStructure> {
+    let Some(moments) = &input.moments else {
+        return Err(Error::option("--tree", "it needs data to learn its parameters from"));
+    };
+    let tree = tree_over(tree, moments.whole.schema())?;
+    Ok(LearnedStructure { tree, learner: LearnerName::Given, estimator: None, penalty: None, converged: true })
+}
+
+/// Log-likelihood and BIC, from moments where they suffice, else from the rows where they are at hand.
+fn fit(
+    model: &LatentTree,
+    free_parameters: usize,
+    input: &mut Input<'_>,
+    observer: &dyn Observer,
+) -> Result<(Option<f64>, Option<f64>)> {
+    let Some(moments) = &input.moments else { return Ok((None, None)) };
+    observer.stage("likelihood of the model", input.rows.as_ref().and_then(|rows| rows.n_rows_hint()));
+    let weight = moments.whole.total_weight();
+    let mut log_likelihood = gaussian_log_likelihood(model, &moments.whole)?;
+    if let (None, Some(rows)) = (log_likelihood, &mut input.rows) {
+        rows.rewind()?;
+        log_likelihood = Some(Inference::new(model).score(&mut **rows, observer, |_, _| Ok(()))?.log_likelihood);
+    }
+    let log_likelihood = log_likelihood.filter(|value| value.is_finite());
+    let bic = log_likelihood.map(|value| value - 0.5 * free_parameters as f64 * weight.ln());
+    Ok((log_likelihood, bic.filter(|value| value.is_finite())))
+}
