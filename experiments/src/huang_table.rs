@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use latentree::distance::{DistanceOptions, estimate, moments_for};
+use latentree::distance::{DistanceOptions, RowMoments, estimate, moments_for};
 use latentree::inference::Inference;
+use latentree::model::{Distribution, Emission, LatentTree};
 use latentree::moments::{Summary, fold};
 use latentree::parameters::{MomentOptions, by_moments};
 use latentree::report::compare;
@@ -13,13 +14,23 @@ use latentree::{Result, Silent};
 
 use crate::huang_parameters::balanced_model;
 use crate::record::Results;
+use crate::sparse_vectors::SparseVectors;
 
 /// What is run.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct TableArgs {
-    /// Rows of the table, as d:p
-    #[arg(long, value_delimiter = ',', default_value = "10:9,100:9,1000:9,100:81,100:729")]
+    /// Rows of the table, as d:p or d:p:rows
+    #[arg(long, value_delimiter = ',', default_value = "10:9,100:9,1000:9,10000:9,100000:9,100:81,100:729,1000000:3:1000")]
     sizes: Vec<String>,
+    /// From this many dimensions on variables are sparse vectors of counts instead of labels
+    #[arg(long, default_value_t = 10_000)]
+    sparse_from: usize,
+    /// Expected sum of a sparse vector; a vector of more than 300,000 dimensions has a hundred times as many
+    #[arg(long, default_value_t = 20.0)]
+    tokens: f64,
+    /// Concentration of the Dirichlet distribution of a sparse vector's rates
+    #[arg(long, default_value_t = 0.1)]
+    concentration: f64,
     /// Number of states of hidden nodes
     #[arg(long, default_value_t = 3)]
     hidden: usize,
@@ -43,30 +54,46 @@ const PAPER: [(usize, usize, f64, f64, f64); 7] = [
 ];
 
 pub(crate) fn run(args: &TableArgs) -> Result<Results> {
-    let title = format!("Huang 2020, Table 2: N = {}, k = {}, seed {}", args.rows, args.hidden, args.seed);
+    let title = format!(
+        "Huang 2020, Table 2: N = {}, k = {}, seed {}; sparse vectors of {} counts, concentration {}",
+        args.rows, args.hidden, args.seed, args.tokens, args.concentration
+    );
     let header = [
         "d",
         "p",
         "structure error",
         "paper",
         "parameter error",
+        "observed tables, relative",
         "paper",
         "seconds",
+        "peak MB so far",
         "paper (64 cores)",
         "of which distances, structure, tables",
     ];
     let mut results = Results::new(title, &header);
     for size in &args.sizes {
         let parts: Vec<Option<usize>> = size.split(':').map(|it| it.parse().ok()).collect();
-        let [Some(d), Some(p)] = parts[..] else {
-            return Err(latentree::Error::option("--sizes", format!("{size:?} is not d:p")));
+        let (d, p, rows) = match parts[..] {
+            [Some(d), Some(p)] => (d, p, args.rows),
+            [Some(d), Some(p), Some(rows)] => (d, p, rows as u64),
+            _ => return Err(latentree::Error::option("--sizes", format!("{size:?} is not d:p or d:p:rows"))),
         };
-        let truth = balanced_model(p, 3, d, args.hidden, args.seed)?;
-        let data = Inference::new(&truth).sample(args.rows, args.seed)?;
+        let sparse = d >= args.sparse_from;
+        let shape = balanced_model(p, 3, if sparse { 2 } else { d }, args.hidden, args.seed)?;
+        let tokens = args.tokens * if d > 300_000 { 100.0 } else { 1.0 };
+        let (truth, data) = if sparse {
+            let vectors = SparseVectors::new(&shape, d, tokens, args.concentration, args.seed)?;
+            let data = vectors.sample(rows, args.seed);
+            (vectors.truth, data)
+        } else {
+            let data = Inference::new(&shape).sample(rows, args.seed)?;
+            (shape, data)
+        };
         let start = Instant::now();
         let summary = fold(&mut data.source(), Summary::new(Arc::clone(data.schema())), &Silent)?;
         let options = DistanceOptions::new().hidden_states(Some(args.hidden)).significance(None);
-        let moments = moments_for(&mut data.source(), &summary, &options, &Silent)?;
+        let RowMoments { moments, coordinates } = moments_for(&mut data.source(), &summary, &options, &Silent)?;
         let distances = estimate(&moments, &options, &Silent)?;
         let after_distances = start.elapsed().as_secs_f64();
         let starts = [
@@ -76,23 +103,65 @@ pub(crate) fn run(args: &TableArgs) -> Result<Results> {
         let sample = CorrelationSample::from_distances(&distances, args.hidden - 1, moments.effective_rows());
         let tree = by_likelihood(&starts, &sample, None, &Silent)?.tree;
         let after_structure = start.elapsed().as_secs_f64();
-        let found = by_moments(&tree, &mut data.source(), Some(&summary), &MomentOptions::new(args.hidden), &Silent)?;
+        let options = MomentOptions::new(args.hidden).coordinates(coordinates);
+        let found = by_moments(&tree, &mut data.source(), Some(&summary), &options, &Silent)?;
         let seconds = start.elapsed().as_secs_f64();
         let comparison = compare(&truth, &found.model)?;
+        // Rates of a sparse vector are compared as shares, of sum one like the probabilities of labels.
+        let scale = if sparse { tokens } else { 1.0 };
+        let error = comparison.parameters.as_ref().map(|it| {
+            let (n_leaves, n_hidden) = (p as f64, truth.tree().n_hidden() as f64 - 1.0);
+            (it.observed / scale, (n_leaves * it.observed / scale + n_hidden * it.hidden) / (n_leaves + n_hidden))
+        });
+        let relative = error.map(|it| it.0 / (norm(&truth) / scale));
         let paper = PAPER.iter().find(|it| (it.0, it.1) == (d, p));
         let theirs =
             |value: fn(&(usize, usize, f64, f64, f64)) -> f64| paper.map_or("–".to_owned(), |it| value(it).to_string());
         results.row([
-            d.to_string(),
-            p.to_string(),
+            format!("{d}{}", if sparse { " (sparse)" } else { "" }),
+            format!("{p}{}", if rows == args.rows { String::new() } else { format!(" (N = {rows})") }),
             format!("{}", comparison.structure_error),
             theirs(|it| it.2),
-            comparison.parameters.map_or("– (structure)".to_owned(), |it| format!("{:.4}", it.mean)),
+            error.map_or("– (structure)".to_owned(), |it| format!("{:.4}", it.1)),
+            relative.map_or("–".to_owned(), |it| format!("{it:.3}")),
             theirs(|it| it.3),
             format!("{seconds:.2}"),
+            peak_megabytes(),
             theirs(|it| it.4),
             format!("{after_distances:.2}, {:.2}, {:.2}", after_structure - after_distances, seconds - after_structure),
         ]);
     }
     Ok(results)
+}
+
+/// The mean Frobenius norm of the tables of observed nodes.
+fn norm(model: &LatentTree) -> f64 {
+    fn squares(emission: &Emission) -> f64 {
+        match emission {
+            Emission::Categorical(table) => table.values().iter().map(|p| p * p).sum(),
+            Emission::Gaussian { means, .. } => means.iter().map(|mean| mean * mean).sum(),
+            Emission::Poisson { rates } => rates.iter().map(|rate| rate * rate).sum(),
+            Emission::Group(members) => members.iter().map(squares).sum(),
+            _ => 0.0,
+        }
+    }
+    let norms: Vec<f64> = model
+        .tree()
+        .node_ixs()
+        .filter(|&node| model.tree().is_observed(node))
+        .map(|node| match model.distribution(node) {
+            Distribution::Discrete(table) => table.values().iter().map(|p| p * p).sum::<f64>().sqrt(),
+            Distribution::Emission(emission) => squares(emission).sqrt(),
+            _ => 0.0,
+        })
+        .collect();
+    norms.iter().sum::<f64>() / norms.len() as f64
+}
+
+/// The largest memory of this process, as the system tells it.
+fn peak_megabytes() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
+    kilobytes.map_or("–".to_owned(), |it| format!("{:.0}", it / 1024.0))
 }

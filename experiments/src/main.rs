@@ -12,6 +12,7 @@ mod phylogeny;
 mod record;
 mod ruffini_decompositions;
 mod sectors;
+mod sparse_vectors;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

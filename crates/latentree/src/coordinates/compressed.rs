@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use super::Coordinates;
 use super::feature_cross::{self, NARROW};
+use super::{Coordinates, FoundCoordinates};
 use crate::data::{Batch, BatchSource, Block, Column, ColumnData, Kind, Schema, SelectedRows};
 use crate::distance::{DistanceOptions, Estimator, estimate};
 use crate::error::Result;
@@ -16,8 +16,10 @@ use crate::observer::{Observer, Silent};
 
 /// Rows with which neighbours are looked for.
 const ROWS_FOR_NEIGHBOURS: u64 = 8192;
-/// Random combinations of a variable's features with which neighbours are looked for.
+/// Random combinations of a variable's features with which neighbours are looked for, where there are few variables.
 const COMBINATIONS: usize = 4;
+/// Multiplications that looking for neighbours may cost.
+const NEIGHBOURS_WORK: f64 = 8e9;
 /// Neighbours that a variable's directions are found with.
 const NEIGHBOURS: usize = 6;
 
@@ -36,6 +38,8 @@ pub(crate) struct Compressed<'a> {
     source: &'a mut dyn BatchSource,
     coordinates: Coordinates,
     schema: Arc<Schema>,
+    /// The combinations of features that the coordinates are.
+    pub(crate) found: FoundCoordinates,
 }
 
 impl<'a> Compressed<'a> {
@@ -52,7 +56,9 @@ impl<'a> Compressed<'a> {
     ) -> Result<Self> {
         let schema = Arc::clone(source.schema());
         let columns = summary.columns();
-        let random = feature_cross::random_directions(&schema, columns, COMBINATIONS);
+        let budget = (2.0 * NEIGHBOURS_WORK / ROWS_FOR_NEIGHBOURS as f64).sqrt() / schema.variables().len().max(1) as f64;
+        let combinations = (budget as usize).clamp(2, COMBINATIONS);
+        let random = feature_cross::random_directions(&schema, columns, combinations);
         let coordinates = Coordinates::new(&schema, columns, &random);
         observer.stage("neighbours", Some(ROWS_FOR_NEIGHBOURS));
         let step = summary.n_rows().div_ceil(ROWS_FOR_NEIGHBOURS).max(1);
@@ -82,7 +88,7 @@ impl<'a> Compressed<'a> {
         };
         source.rewind()?;
         let coordinates = Coordinates::new(&schema, columns, &found);
-        Self::of(source, coordinates)
+        Ok(Self { found: FoundCoordinates(found), ..Self::of(source, coordinates)? })
     }
 
     /// For every column whether it is a coordinate; a variable without any has one column of zeros.
@@ -105,7 +111,7 @@ impl<'a> Compressed<'a> {
                 builder.group(variable.name.clone(), (0..n.max(1)).map(member).collect())
             };
         }
-        Ok(Self { source, coordinates, schema: Arc::new(builder.build()?) })
+        Ok(Self { source, coordinates, schema: Arc::new(builder.build()?), found: FoundCoordinates(Vec::new()) })
     }
 }
 

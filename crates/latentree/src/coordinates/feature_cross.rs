@@ -29,15 +29,21 @@ pub(crate) const NARROW: usize = 12;
 /// Most passes over the rows.
 const MOST_PASSES: usize = 24;
 /// Multiplications that all passes may cost, if they are more than three.
-const MOST_WORK: f64 = 1e10;
+const MOST_WORK: f64 = 2e9;
+/// What a cell of a sparse row costs more than its multiplications: its sums are seldom in the cache.
+const SPARSE_COST: f64 = 5.0;
 /// Relative growth of the singular values at which they have settled.
-const SETTLED: f64 = 0.005;
-/// Directions of a variable's features that are followed; random in the first pass.
+const SETTLED: f64 = 0.01;
+/// Most directions of a variable's features that are followed; random in the first pass.
 const COMBINATIONS: usize = 12;
+/// Directions that are followed beyond those wanted, at least: a power iteration of a few more converges in fewer passes.
+const MORE_COMBINATIONS: usize = 2;
+/// Numbers that all sums may have before fewer directions are followed.
+const MOST_CELLS: usize = 1 << 21;
 /// Rows that a feature must occur in to be trusted by half.
 const TRUSTED: f64 = 4.0;
-/// Rows whose coordinates are held at once.
-const STRIP: usize = 512;
+/// Coordinates that are held at once.
+const MOST_NUMBERS: usize = 1 << 17;
 
 /// What is collected.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +51,8 @@ struct CrossPlan {
     coordinates: Coordinates,
     /// The variables with many features: for each the coordinates of its neighbours and the number of its features.
     targets: Vec<(Vec<usize>, usize)>,
+    /// The columns of each target.
+    members: Vec<Vec<usize>>,
     /// For each column the target it belongs to and its first feature there, and whether it has a feature for each label.
     columns: Vec<Option<(usize, usize, bool)>>,
 }
@@ -60,6 +68,14 @@ impl FeatureCross {
     fn new(plan: Arc<CrossPlan>) -> Self {
         let sums = plan.targets.iter().map(|(places, n_features)| vec![0.0; (n_features + 1) * places.len()]).collect();
         Self { plan, sums }
+    }
+
+    /// Gathers what a target is looked at with in a row, and adds it to its total.
+    fn add_total(&mut self, target: usize, weight: f64, numbers: &[f64], near: &mut [f64]) {
+        let (places, n_features) = &self.plan.targets[target];
+        near.iter_mut().zip(places).for_each(|(z, &place)| *z = numbers[place]);
+        let total = &mut self.sums[target][n_features * places.len()..];
+        total.iter_mut().zip(&*near).for_each(|(sum, z)| *sum += weight * z);
     }
 
     fn add(&mut self, column: usize, value: f64, weight: f64, near: &[Vec<f64>]) {
@@ -80,23 +96,31 @@ impl Accumulator for FeatureCross {
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         let n = plan.coordinates.len();
+        let strip = (MOST_NUMBERS / n.max(1)).clamp(16, 512);
         let mut numbers = Vec::new();
         let mut near: Vec<Vec<f64>> = plan.targets.iter().map(|target| vec![0.0; target.0.len()]).collect();
-        for start in (0..batch.n_rows).step_by(STRIP) {
-            let rows = start..(start + STRIP).min(batch.n_rows);
+        for start in (0..batch.n_rows).step_by(strip) {
+            let rows = start..(start + strip).min(batch.n_rows);
             plan.coordinates.fill(batch, rows.clone(), &mut numbers);
-            for (row, numbers) in rows.zip(numbers.chunks_exact(n)) {
-                let weight = batch.weight(row);
-                for ((near, (places, n_features)), sums) in near.iter_mut().zip(&plan.targets).zip(&mut self.sums) {
-                    near.iter_mut().zip(places).for_each(|(z, &place)| *z = numbers[place]);
-                    let total = &mut sums[n_features * places.len()..];
-                    total.iter_mut().zip(&*near).for_each(|(sum, z)| *sum += weight * z);
-                }
-                match &batch.block {
-                    Block::Dense(columns) => {
-                        columns.iter().enumerate().for_each(|(ix, data)| self.add(ix, data.number(row), weight, &near));
+            match &batch.block {
+                // One target after the other: its sums stay in the cache for all rows of the strip.
+                Block::Dense(columns) => {
+                    for target in 0..plan.targets.len() {
+                        for (row, numbers) in rows.clone().zip(numbers.chunks_exact(n)) {
+                            let weight = batch.weight(row);
+                            self.add_total(target, weight, numbers, &mut near[target]);
+                            for &column in &plan.members[target] {
+                                self.add(column, columns[column].number(row), weight, &near);
+                            }
+                        }
                     }
-                    Block::Sparse(sparse) => sparse.row(row).for_each(|(ix, value)| self.add(ix, value, weight, &near)),
+                }
+                Block::Sparse(sparse) => {
+                    for (row, numbers) in rows.zip(numbers.chunks_exact(n)) {
+                        let weight = batch.weight(row);
+                        (0..plan.targets.len()).for_each(|target| self.add_total(target, weight, numbers, &mut near[target]));
+                        sparse.row(row).for_each(|(ix, value)| self.add(ix, value, weight, &near));
+                    }
                 }
             }
         }
@@ -162,9 +186,21 @@ pub(crate) fn directions(
         return Ok(vec![None; schema.variables().len()]);
     }
     let weight = total_weight(summaries);
-    let mut found = random_directions(schema, summaries, COMBINATIONS);
+    let n_near = near.iter().map(Vec::len).max().unwrap_or(0);
+    let n_all: usize = wide.iter().map(|&ix| n_features(schema, ix)).sum();
+    let more = if n_all * n_near * (wanted + MORE_COMBINATIONS) > 8 * MOST_CELLS { 0 } else { MORE_COMBINATIONS };
+    let followed = (MOST_CELLS / (n_all * n_near).max(1)).clamp((wanted + more).min(COMBINATIONS), COMBINATIONS.max(wanted));
+    let mut found = random_directions(schema, summaries, followed);
     let n_rows = source.n_rows_hint().map_or(weight, |rows| rows as f64);
-    let per_pass = n_rows * (wide.len() * near.iter().map(Vec::len).max().unwrap_or(0) * COMBINATIONS) as f64;
+    let cells: f64 = wide
+        .iter()
+        .flat_map(|&ix| &schema.variables()[ix].columns)
+        .map(|&column| match &schema.column(column).kind {
+            Kind::Categorical { .. } => 1.0,
+            _ => SPARSE_COST * summaries[column.get()].mean.abs().min(1.0),
+        })
+        .sum();
+    let per_pass = n_rows * cells * (n_near * followed) as f64;
     let most_passes = ((MOST_WORK / per_pass.max(1.0)) as usize).clamp(3, MOST_PASSES);
     let mut before = f64::INFINITY;
     for pass in 0.. {
@@ -175,7 +211,9 @@ pub(crate) fn directions(
             .map(|&ix| (near[ix].iter().flat_map(|&other| coordinates.of(other)).collect(), n_features(schema, ix)))
             .collect();
         let mut columns = vec![None; schema.columns().len()];
+        let mut members = Vec::with_capacity(wide.len());
         for (target, &ix) in wide.iter().enumerate() {
+            members.push(schema.variables()[ix].columns.iter().map(|column| column.get()).collect());
             let mut first = 0;
             for &column in &schema.variables()[ix].columns {
                 let labels = match &schema.column(column).kind {
@@ -186,15 +224,15 @@ pub(crate) fn directions(
                 first += labels.unwrap_or(1);
             }
         }
-        let plan = Arc::new(CrossPlan { coordinates, targets, columns });
+        let plan = Arc::new(CrossPlan { coordinates, targets, members, columns });
         let sums = fold(source, FeatureCross::new(Arc::clone(&plan)), observer)?.finish()?;
         source.rewind()?;
         let leading: Vec<Leading> = wide
             .par_iter()
             .zip(sums)
             .zip(&plan.targets)
-            .map(|((&ix, sums), (places, n_features))| {
-                let mut found = leading(schema, summaries, ix, &sums, *n_features, places.len(), weight);
+            .map(|((&ix, sums), (_, n_features))| {
+                let mut found = leading(schema, summaries, ix, &sums, *n_features, weight, followed);
                 trust(schema, summaries, ix, weight, &mut found.width, &mut found.rows);
                 found
             })
@@ -290,9 +328,10 @@ fn leading(
     ix: usize,
     sums: &[f64],
     n_features: usize,
-    m: usize,
     weight: f64,
+    followed: usize,
 ) -> Leading {
+    let m = sums.len() / (n_features + 1);
     if m == 0 {
         return Leading { values: Vec::new(), width: 0, rows: Vec::new() };
     }
@@ -323,7 +362,7 @@ fn leading(
     order.sort_by(|&a, &b| values[b].total_cmp(&values[a]).then(a.cmp(&b)));
     let largest = order.first().map_or(0.0, |&at| values[at]);
     order.retain(|&at| values[at] > 1e-14 * largest && values[at] > 0.0);
-    order.truncate(COMBINATIONS);
+    order.truncate(followed);
     let width = order.len();
     let mut out = vec![0.0; n_features * width];
     for (out, row) in out.chunks_exact_mut(width.max(1)).zip(scaled.chunks_exact(m.max(1))) {

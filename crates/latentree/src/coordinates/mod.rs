@@ -20,17 +20,21 @@ use crate::moments::ColumnSummary;
 const RARE: f64 = 1e-9;
 
 /// How one column is turned into coordinates.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct ColumnMap {
     kind: ColumnKind,
     /// First coordinate of its variable and their number.
-    start: usize,
-    width: usize,
-    /// Subtracted where the column is present.
-    offset: Vec<f64>,
-    /// A row of coordinates for each feature of the column.
-    weights: Vec<f64>,
+    start: u32,
+    width: u32,
+    /// Where its weights begin: a row of coordinates for each feature.
+    weights: usize,
+    /// Where its offset begins, which is subtracted where the column is present.
+    offset: usize,
 }
+
+/// Few coordinates that were found for variables of many features, from the rows of even number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundCoordinates(pub(crate) feature_cross::Directions);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum ColumnKind {
@@ -43,6 +47,9 @@ enum ColumnKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Coordinates {
     columns: Vec<ColumnMap>,
+    /// Of all columns, one after the other, so that a cell of a sparse row costs few reads.
+    weights: Vec<f64>,
+    offsets: Vec<f64>,
     /// First coordinate of each variable, and their number at the end.
     starts: Vec<usize>,
     /// What a row of zeros has.
@@ -76,6 +83,7 @@ impl Coordinates {
     pub(crate) fn new(schema: &Schema, summaries: &[ColumnSummary], directions: &[Option<(usize, Vec<f64>)>]) -> Self {
         let mut columns: Vec<Option<ColumnMap>> = vec![None; schema.columns().len()];
         let mut starts = vec![0];
+        let (mut weights, mut offsets) = (Vec::new(), Vec::new());
         for (ix, variable) in schema.variables().iter().enumerate() {
             let start = starts[ix];
             let standards: Vec<Vec<(f64, f64)>> =
@@ -84,9 +92,12 @@ impl Coordinates {
             let width = directions.get(ix).and_then(Option::as_ref).map_or(n_features, |it| it.0);
             let mut feature = 0;
             for (&column, standards) in variable.columns.iter().zip(&standards) {
-                let mut weights = vec![0.0; standards.len() * width];
-                let mut offset = vec![0.0; width];
-                for (&(mean, scale), row) in standards.iter().zip(weights.chunks_exact_mut(width.max(1))) {
+                let (first_weight, first_offset) = (weights.len(), offsets.len());
+                weights.resize(first_weight + standards.len() * width, 0.0);
+                offsets.resize(first_offset + width, 0.0);
+                let rows = weights[first_weight..].chunks_exact_mut(width.max(1));
+                let offset = &mut offsets[first_offset..];
+                for (&(mean, scale), row) in standards.iter().zip(rows) {
                     match directions.get(ix).and_then(Option::as_ref) {
                         None => row[feature] = scale,
                         Some((_, rows)) => {
@@ -101,16 +112,18 @@ impl Coordinates {
                     Kind::Categorical { .. } => ColumnKind::Levels,
                     Kind::Continuous | Kind::Count => ColumnKind::Number,
                 };
-                columns[column.get()] = Some(ColumnMap { kind, start, width, offset, weights });
+                let (start, width) = (start as u32, width as u32);
+                columns[column.get()] = Some(ColumnMap { kind, start, width, weights: first_weight, offset: first_offset });
             }
             starts.push(start + width);
         }
         let columns: Vec<ColumnMap> = columns.into_iter().map(|map| map.expect("every column belongs to a variable")).collect();
-        let mut base = vec![0.0; starts[starts.len() - 1]];
-        for map in &columns {
-            map.add(0.0, &mut base);
-        }
-        Self { columns, starts, base }
+        let base = vec![0.0; starts[starts.len() - 1]];
+        let mut coordinates = Self { columns, weights, offsets, starts, base };
+        let mut base = std::mem::take(&mut coordinates.base);
+        (0..coordinates.columns.len()).for_each(|column| coordinates.add(column, 0.0, &mut base));
+        coordinates.base = base;
+        coordinates
     }
 
     /// Number of coordinates of all variables.
@@ -135,9 +148,9 @@ impl Coordinates {
         match &batch.block {
             Block::Dense(columns) => {
                 out.resize(rows.len() * n, 0.0);
-                for (map, data) in self.columns.iter().zip(columns) {
+                for (column, data) in columns.iter().enumerate() {
                     for (row, out) in rows.clone().zip(out.chunks_exact_mut(n.max(1))) {
-                        map.add(data.number(row), out);
+                        self.add(column, data.number(row), out);
                     }
                 }
             }
@@ -146,9 +159,7 @@ impl Coordinates {
                     let at = out.len();
                     out.extend_from_slice(&self.base);
                     for (column, value) in sparse.row(row) {
-                        let map = &self.columns[column];
-                        map.subtract_zero(&mut out[at..]);
-                        map.add(value, &mut out[at..]);
+                        self.add_beyond_zero(column, value, &mut out[at..]);
                     }
                 }
             }
@@ -160,39 +171,40 @@ impl Coordinates {
     pub(crate) fn of_value(&self, column: usize, value: f64) -> Vec<f64> {
         let map = &self.columns[column];
         let mut all = vec![0.0; self.len()];
-        map.add(value, &mut all);
-        all[map.start..map.start + map.width].to_vec()
-    }
-}
-
-impl ColumnMap {
-    fn feature(&self, value: f64) -> Option<(usize, f64)> {
-        match self.kind {
-            ColumnKind::Levels => Some((value as usize, 1.0)),
-            _ if value == 0.0 => None,
-            _ => Some((0, value)),
-        }
+        self.add(column, value, &mut all);
+        all[map.start as usize..(map.start + map.width) as usize].to_vec()
     }
 
     /// Adds the coordinates of a value; nothing if it is missing.
-    fn add(&self, value: f64, row: &mut [f64]) {
+    fn add(&self, column: usize, value: f64, row: &mut [f64]) {
         if value.is_nan() {
             return;
         }
-        let out = &mut row[self.start..self.start + self.width];
-        out.iter_mut().zip(&self.offset).for_each(|(out, offset)| *out -= offset);
-        if let Some((feature, value)) = self.feature(value) {
-            out.iter_mut().zip(&self.weights[feature * self.width..]).for_each(|(out, weight)| *out += value * weight);
+        let map = &self.columns[column];
+        let (start, width) = (map.start as usize, map.width as usize);
+        let out = &mut row[start..start + width];
+        out.iter_mut().zip(&self.offsets[map.offset..]).for_each(|(out, offset)| *out -= offset);
+        let (feature, value) = if map.kind == ColumnKind::Levels { (value as usize, 1.0) } else { (0, value) };
+        if value != 0.0 {
+            let weights = &self.weights[map.weights + feature * width..];
+            out.iter_mut().zip(weights).for_each(|(out, weight)| *out += value * weight);
         }
     }
 
-    /// Takes back what a zero has added.
-    fn subtract_zero(&self, row: &mut [f64]) {
-        let out = &mut row[self.start..self.start + self.width];
-        out.iter_mut().zip(&self.offset).for_each(|(out, offset)| *out += offset);
-        if let Some((feature, value)) = self.feature(0.0) {
-            out.iter_mut().zip(&self.weights[feature * self.width..]).for_each(|(out, weight)| *out -= value * weight);
+    /// Adds what a value has beyond that of a zero.
+    fn add_beyond_zero(&self, column: usize, value: f64, row: &mut [f64]) {
+        let map = &self.columns[column];
+        let (start, width) = (map.start as usize, map.width as usize);
+        let out = &mut row[start..start + width];
+        if map.kind != ColumnKind::Levels && !value.is_nan() {
+            out.iter_mut().zip(&self.weights[map.weights..]).for_each(|(out, weight)| *out += value * weight);
+            return;
         }
+        out.iter_mut().zip(&self.offsets[map.offset..]).for_each(|(out, offset)| *out += offset);
+        if map.kind == ColumnKind::Levels {
+            out.iter_mut().zip(&self.weights[map.weights..]).for_each(|(out, weight)| *out -= weight);
+        }
+        self.add(column, value, row);
     }
 }
 

@@ -121,6 +121,14 @@ impl SparseRows {
         self.starts.len() - 1
     }
 
+    /// The stored cells of a row in a range of columns: column index and value.
+    pub fn row_within(&self, row: usize, columns: std::ops::Range<usize>) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let cells = &self.columns[self.starts[row]..self.starts[row + 1]];
+        let place = |column: usize| self.starts[row] + cells.partition_point(|&it| (it as usize) < column);
+        let range = place(columns.start)..place(columns.end);
+        range.map(move |ix| (self.columns[ix] as usize, self.values.as_ref().map_or(1.0, |values| values[ix])))
+    }
+
     /// The stored cells of a row: column index and value.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let range = self.starts[row]..self.starts[row + 1];

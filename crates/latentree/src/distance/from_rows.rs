@@ -3,11 +3,21 @@
 use std::sync::Arc;
 
 use super::{DistanceMatrix, DistanceOptions, Estimator, estimate};
+use crate::coordinates::FoundCoordinates;
 use crate::coordinates::compressed::{Compressed, is_worth_it};
 use crate::data::{BatchSource, SelectedRows};
 use crate::error::Result;
 use crate::moments::{PairMoments, Summary, fold};
 use crate::observer::Observer;
+
+/// What distances are estimated from.
+#[derive(Debug, Clone)]
+pub struct RowMoments {
+    /// The pair moments that [`estimate`] is to be given.
+    pub moments: PairMoments,
+    /// The coordinates they are those of, if not of the columns themselves; [`by_moments`](crate::parameters::by_moments) can use them again.
+    pub coordinates: Option<FoundCoordinates>,
+}
 
 /// The pair moments that [`estimate`] is to be given: those of the columns or, where variables have so many features that these would be too many, of few
 /// coordinates of each variable (a group of numbers under the variable's name). The second needs more passes and no array of the size of two
@@ -20,21 +30,21 @@ pub fn moments_for(
     summary: &Summary,
     options: &DistanceOptions,
     observer: &dyn Observer,
-) -> Result<PairMoments> {
+) -> Result<RowMoments> {
     let schema = Arc::clone(source.schema());
     let fits = matches!(options.estimator, Estimator::Auto | Estimator::Canonical);
     if !fits || !is_worth_it(&schema) {
         observer.stage("moments", source.n_rows_hint());
         let moments = fold(source, PairMoments::new(schema)?, observer)?;
         source.rewind()?;
-        return Ok(moments);
+        return Ok(RowMoments { moments, coordinates: None });
     }
     let mut compressed = Compressed::new(source, summary, options.n_hidden_states(), observer)?;
     observer.stage("moments", compressed.n_rows_hint());
     let moments = PairMoments::new(Arc::clone(compressed.schema()))?;
     let moments = fold(&mut SelectedRows::new(&mut compressed, |row| row % 2 == 1), moments, observer)?;
     compressed.rewind()?;
-    Ok(moments)
+    Ok(RowMoments { moments, coordinates: Some(compressed.found) })
 }
 
 /// Distances between all variables of a source: [`moments_for`] and [`estimate`].
@@ -47,7 +57,7 @@ pub fn from_rows(
     options: &DistanceOptions,
     observer: &dyn Observer,
 ) -> Result<DistanceMatrix> {
-    estimate(&moments_for(source, summary, options, observer)?, options, observer)
+    estimate(&moments_for(source, summary, options, observer)?.moments, options, observer)
 }
 
 #[cfg(test)]

@@ -20,8 +20,9 @@ mod table;
 mod tests;
 mod variable;
 
+pub use crate::coordinates::FoundCoordinates;
 pub use correlations::from_correlations;
 pub use estimate::{choose_estimator, estimate};
 pub use estimator::{DistanceOptions, Estimator};
-pub use from_rows::{from_rows, moments_for};
+pub use from_rows::{RowMoments, from_rows, moments_for};
 pub use matrix::DistanceMatrix;

@@ -76,6 +76,9 @@ impl ColumnSummary {
     }
 }
 
+/// Columns beyond which fewer lanes are kept.
+const MANY_COLUMNS: usize = 50_000;
+
 /// Statistics of every column by itself: missing cells, levels, mean, variance and range.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -180,7 +183,8 @@ impl Accumulator for Summary {
     }
 
     fn lanes(&self) -> usize {
-        8
+        // Each lane has its own columns.
+        if self.columns.len() > MANY_COLUMNS { 2 } else { 8 }
     }
 
     fn finish(self) -> Result<Self> {

@@ -26,7 +26,7 @@ use super::local_pairs::{LocalPairs, Plan};
 use super::projection::{FLOOR, discrete_table, probabilities, projected_joint, rows_of};
 use super::summaries::{Features, Neighbour, ObservedChild, Summaries, SummaryPlan};
 use crate::coordinates::feature_cross::{self, Directions};
-use crate::coordinates::{Coordinates, standards};
+use crate::coordinates::{Coordinates, FoundCoordinates, standards};
 use crate::data::{BatchSource, Schema, SelectedRows};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
@@ -39,8 +39,12 @@ use crate::tree::{Rooted, Tree};
 
 /// Most rows that directions are found with.
 const ROWS_FOR_PAIRS: u64 = 1 << 14;
+/// Rows for each feature of the widest variable that its directions are found with, at least.
+const ROWS_FOR_A_FEATURE: u64 = 100;
+/// Rows for each feature of the widest variable below which directions and moments come from different rows.
+const FEW_ROWS_FOR_A_FEATURE: u64 = 20;
 /// Multiplications that the first pass may cost.
-const MOST_WORK: f64 = 1e10;
+const MOST_WORK: f64 = 5e9;
 /// Variables that one of many features is looked at with.
 const MOST_NEAR: usize = 6;
 
@@ -51,13 +55,14 @@ pub struct MomentOptions {
     states_of: Vec<(NodeIx, usize)>,
     pub(super) decomposition: Decomposition,
     pub(super) seed: u64,
+    coordinates: Option<FoundCoordinates>,
 }
 
 impl MomentOptions {
     /// Hidden nodes of this many states, decomposed by simultaneous diagonalisation.
     #[must_use]
     pub fn new(hidden_states: usize) -> Self {
-        Self { hidden_states, states_of: Vec::new(), decomposition: Decomposition::Sidiwo, seed: 0 }
+        Self { hidden_states, states_of: Vec::new(), decomposition: Decomposition::Sidiwo, seed: 0, coordinates: None }
     }
 
     /// Another number of states for one hidden node.
@@ -78,6 +83,13 @@ impl MomentOptions {
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// Coordinates of variables of many features that are known already, as [`moments_for`](crate::distance::moments_for) finds them.
+    #[must_use]
+    pub fn coordinates(mut self, coordinates: Option<FoundCoordinates>) -> Self {
+        self.coordinates = coordinates;
         self
     }
 
@@ -129,20 +141,39 @@ pub fn by_moments(
     let variable_of = variables_of(&tree, &schema)?;
     let wanted = tree.node_ixs().filter(|&node| !tree.is_observed(node)).map(|node| options.n_states(node)).max().unwrap_or(2);
     let near = near(&tree, &schema, &variable_of);
-    let directions = feature_cross::directions(&schema, summary.columns(), &near, wanted, source, observer)?;
+    let most_features = (0..schema.variables().len()).map(|ix| feature_cross::n_features(&schema, ix)).max().unwrap_or(0) as u64;
+    // Directions of many features fit the chance correlations of the rows they are found with: moments are then taken of the other rows.
+    let apart = most_features.saturating_mul(FEW_ROWS_FOR_A_FEATURE) > summary.n_rows();
+    let kept = |row: u64| !apart || row % 2 == 1;
+    let found = options.coordinates.as_ref().filter(|it| it.0.len() == schema.variables().len());
+    let directions = match found {
+        Some(found) => found.0.clone(),
+        None => {
+            // Directions need not be exact to give exact tables: some rows tell them well enough.
+            let rows = ROWS_FOR_PAIRS.max(most_features.saturating_mul(ROWS_FOR_A_FEATURE));
+            let step = if apart { 2 } else { (summary.n_rows() / rows).max(1) };
+            let mut some = SelectedRows::new(&mut *source, |row| row % step == 0);
+            feature_cross::directions(&schema, summary.columns(), &near, wanted, &mut some, observer)?
+        }
+    };
     let mut problem = Problem::new(tree, schema, summary.columns().to_vec(), &directions, options)?;
     problem.warnings.splice(0..0, warnings);
     observer.stage("pairs", source.n_rows_hint());
-    // Directions need not be exact to give exact tables: some rows tell them well enough.
-    let step = summary.n_rows().div_ceil(ROWS_FOR_PAIRS).max(1);
+    let share = if apart { 2 } else { 1 };
+    let step = (summary.n_rows() / share).div_ceil(ROWS_FOR_PAIRS).max(1);
     let pairs = {
-        let mut some = SelectedRows::new(&mut *source, |row| row % step == 0);
+        let mut some = SelectedRows::new(&mut *source, |row| kept(row) && row / 2 % step == 0);
         fold(&mut some, LocalPairs::new(Arc::clone(&problem.plan)), observer)?.finish()?
     };
     source.rewind()?;
-    let plan = problem.summarise(&pairs, summary.total_weight() / step as f64);
+    let plan = problem.summarise(&pairs, summary.total_weight() / (share * step) as f64);
     observer.stage("triples", source.n_rows_hint());
-    let summaries = fold(source, Summaries::new(plan), observer)?.finish()?;
+    let summaries = if apart {
+        let mut others = SelectedRows::new(&mut *source, kept);
+        fold(&mut others, Summaries::new(plan), observer)?.finish()?
+    } else {
+        fold(source, Summaries::new(plan), observer)?.finish()?
+    };
     source.rewind()?;
     observer.stage("tables", None);
     problem.solve(&summaries, options)
@@ -231,7 +262,8 @@ impl Problem {
                 }
             }
         }
-        Arc::new(SummaryPlan { plan, directions: all, edges, neighbours, observed })
+        neighbours.sort_by_key(|it: &Neighbour| (it.features.column, it.views));
+        Arc::new(SummaryPlan::new(plan, all, edges, neighbours, observed))
     }
 
     /// The features of every column of a variable.
@@ -244,7 +276,8 @@ impl Problem {
                     Some(_) => (0.0, 1.0),
                     None => standards(kind, &self.columns[column.get()])[0],
                 };
-                Features { column: column.get(), n_labels: kind.n_states().unwrap_or(0), mean, scale }
+                let n_labels = kind.n_states().unwrap_or(0);
+                Features { column: column.get(), n_labels, squared: *kind == crate::data::Kind::Continuous, mean, scale }
             })
             .collect()
     }
@@ -394,7 +427,8 @@ impl Problem {
                 let present = table[(0, c)].max(0.1 * weight).max(FLOOR);
                 let z = (table[(1, c)] / present).clamp(-10.0, 10.0);
                 // Of few rows a variance may come out as anything: one that is too small would make the others impossible.
-                let variance = (table[(2, c)] / present - z * z).clamp(0.05, 4.0);
+                let square = if table.n_rows() > 2 { table[(2, c)] } else { 0.0 };
+                let variance = (square / present - z * z).clamp(0.05, 4.0);
                 (mean + sd * z, variance * sd * sd)
             });
             let (means, variances): (Vec<f64>, Vec<f64>) = states.unzip();

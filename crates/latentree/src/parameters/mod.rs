@@ -3,6 +3,7 @@
 //! [`from_lengths`] is for families whose tables are given by distances: Gaussian trees and symmetric discrete ones. [`by_moments`] is for discrete
 //! hidden nodes over any leaves: tensor decompositions and linear solves. EM, for all families, is in [`em`](crate::em).
 
+mod aligned_triplets;
 mod branches;
 mod by_moments;
 mod discrete_tree;
@@ -14,6 +15,7 @@ mod summaries;
 #[cfg(test)]
 mod tests;
 
+pub use aligned_triplets::by_aligned_triplets;
 pub use by_moments::{MomentModel, MomentOptions, by_moments};
 pub use discrete_tree::discrete_tree;
 pub use from_lengths::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};

@@ -3,7 +3,7 @@
 //! Each part of the branches of a hidden node of k states is summarised by k − 1 numbers. With `a = (1, s₁, s₂, …)` of all parts, and `t_v` the sum over
 //! the parts of view v, the pass collects, for each hidden node, `E[a aᵀ]`, `E[(1,t₁) ⊗ (1,t₂) ⊗ (1,t₃)]` and the same of a view and two
 //! parts of another; for each edge of hidden nodes `E[a_h a_gᵀ]`; and for each observed neighbour y `E[φ_y aᵀ]` with φ the
-//! indicators of its labels, or `(1, z, z²)` of a number, all zero where it is missing.
+//! indicators of its labels, or `(1, z, z²)` of a number (`(1, z)` of a count), all zero where it is missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,17 @@ use crate::error::Result;
 use crate::moments::Accumulator;
 use crate::moments::sums::{add_all, from_bytes, mismatch, to_bytes};
 
+/// Ranges of columns whose sparse cells are added at once.
+const COLUMN_RANGES: usize = 8;
+
 /// A column as the features whose moments are collected: indicators of its labels, or `(1, z, z²)` of a standardised number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Features {
     pub(super) column: usize,
     /// Labels, or 0 for a number.
     pub(super) n_labels: usize,
+    /// Whether a number's square is one of them: a count's rate needs none.
+    pub(super) squared: bool,
     pub(super) mean: f64,
     pub(super) scale: f64,
 }
@@ -31,7 +36,22 @@ pub(super) struct Features {
 impl Features {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        if self.n_labels == 0 { 3 } else { self.n_labels }
+        match (self.n_labels, self.squared) {
+            (0, true) => 3,
+            (0, false) => 2,
+            (labels, _) => labels,
+        }
+    }
+
+    /// Adds `w (φ(value) − φ(0)) aᵀ`, or `−w φ(0) aᵀ` if the value is missing.
+    fn add_beyond_zero(&self, value: f64, weight: f64, a: &[f64], sum: &mut [f64]) {
+        if self.n_labels == 0 && !self.squared && !value.is_nan() {
+            let factor = weight * value * self.scale;
+            sum[a.len()..2 * a.len()].iter_mut().zip(a).for_each(|(sum, x)| *sum += factor * x);
+            return;
+        }
+        self.add(0.0, -weight, a, sum);
+        self.add(value, weight, a, sum);
     }
 
     /// Adds `w φ(value) aᵀ`; nothing if the value is missing.
@@ -41,7 +61,7 @@ impl Features {
         }
         if self.n_labels == 0 {
             let z = (value - self.mean) * self.scale;
-            add_outer(sum, weight, &[1.0, z, z * z], a);
+            add_outer(sum, weight, &[1.0, z, z * z][..self.len()], a);
         } else {
             let at = value as usize * a.len();
             sum[at..at + a.len()].iter_mut().zip(a).for_each(|(sum, x)| *sum += weight * x);
@@ -73,18 +93,27 @@ pub(super) struct SummaryPlan {
     pub(super) directions: Vec<Vec<Vec<f64>>>,
     /// Edges between hidden nodes, by their places among the views.
     pub(super) edges: Vec<(usize, usize)>,
+    /// In the order of their columns.
     pub(super) neighbours: Vec<Neighbour>,
+    /// Where those of each column start.
+    starts: Vec<usize>,
     /// Edges between observed columns.
     pub(super) observed: Vec<ObservedChild>,
 }
 
 impl SummaryPlan {
-    /// The places of every column among the neighbours.
-    fn neighbours_of_columns(&self) -> Vec<Vec<u32>> {
-        let n_columns = self.neighbours.iter().map(|it| it.features.column + 1).max().unwrap_or(0);
-        let mut places = vec![Vec::new(); n_columns.max(self.plan.coordinates.n_columns())];
-        self.neighbours.iter().enumerate().for_each(|(at, it)| places[it.features.column].push(at as u32));
-        places
+    /// The neighbours must be in the order of their columns.
+    pub(super) fn new(
+        plan: Plan,
+        directions: Vec<Vec<Vec<f64>>>,
+        edges: Vec<(usize, usize)>,
+        neighbours: Vec<Neighbour>,
+        observed: Vec<ObservedChild>,
+    ) -> Self {
+        let mut starts = vec![0; plan.coordinates.n_columns() + 1];
+        neighbours.iter().for_each(|it| starts[it.features.column + 1] += 1);
+        (1..starts.len()).for_each(|column| starts[column] += starts[column - 1]);
+        Self { plan, directions, edges, neighbours, starts, observed }
     }
 
     /// Numbers in `a` of a hidden node.
@@ -183,10 +212,6 @@ impl Accumulator for Summaries {
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         let Self { seconds, thirds, edges, neighbours, observed, sparse, .. } = self;
-        let neighbours_of = match &batch.block {
-            Block::Sparse(_) => plan.neighbours_of_columns(),
-            Block::Dense(_) => Vec::new(),
-        };
         plan.plan.strips(batch, |numbers, rows| {
             let all: Vec<Vec<f64>> =
                 (0..plan.plan.views.len()).into_par_iter().map(|ix| Self::summaries(&plan, ix, numbers)).collect();
@@ -220,22 +245,37 @@ impl Accumulator for Summaries {
                 }
             });
             if let Block::Sparse(cells) = &batch.block {
-                for (row, at) in rows.clone().zip(0..) {
-                    let weight = batch.weight(row);
-                    for (ix, sum) in sparse.iter_mut().enumerate() {
-                        let width = plan.width(ix);
-                        sum.iter_mut().zip(&all[ix][at * width..]).for_each(|(sum, a)| *sum += weight * a);
+                sparse.par_iter_mut().enumerate().for_each(|(ix, sum)| {
+                    let width = plan.width(ix);
+                    for (row, a) in rows.clone().zip(all[ix].chunks_exact(width)) {
+                        let weight = batch.weight(row);
+                        sum.iter_mut().zip(a).for_each(|(sum, a)| *sum += weight * a);
                     }
-                    for (column, value) in cells.row(row) {
-                        for &place in &neighbours_of[column] {
-                            let neighbour = &plan.neighbours[place as usize];
-                            let width = plan.width(neighbour.views);
-                            let a = &all[neighbour.views][at * width..(at + 1) * width];
-                            neighbour.features.add(0.0, -weight, a, &mut neighbours[place as usize]);
-                            neighbour.features.add(value, weight, a, &mut neighbours[place as usize]);
+                });
+                // Ranges of columns at once: each has its own neighbours.
+                let n_columns = plan.starts.len() - 1;
+                let mut ranges = Vec::with_capacity(COLUMN_RANGES);
+                let mut rest = neighbours.as_mut_slice();
+                for range in 0..COLUMN_RANGES {
+                    let columns = n_columns * range / COLUMN_RANGES..n_columns * (range + 1) / COLUMN_RANGES;
+                    let (own, others) = rest.split_at_mut(plan.starts[columns.end] - plan.starts[columns.start]);
+                    rest = others;
+                    ranges.push((columns, own));
+                }
+                ranges.into_par_iter().for_each(|(columns, sums)| {
+                    let first = plan.starts[columns.start];
+                    for (at, row) in rows.clone().enumerate() {
+                        let weight = batch.weight(row);
+                        for (column, value) in cells.row_within(row, columns.clone()) {
+                            for place in plan.starts[column]..plan.starts[column + 1] {
+                                let neighbour = &plan.neighbours[place];
+                                let width = plan.width(neighbour.views);
+                                let a = &all[neighbour.views][at * width..(at + 1) * width];
+                                neighbour.features.add_beyond_zero(value, weight, a, &mut sums[place - first]);
+                            }
                         }
                     }
-                }
+                });
             }
             let dense = matches!(batch.block, Block::Dense(_));
             neighbours.par_iter_mut().zip(&plan.neighbours).filter(|_| dense).for_each(|(sum, neighbour)| {
@@ -261,9 +301,7 @@ impl Accumulator for Summaries {
                         add(value as u32, 1.0);
                     } else {
                         let z = (value - child.features.mean) * child.features.scale;
-                        add(0, 1.0);
-                        add(1, z);
-                        add(2, z * z);
+                        (0..child.features.len() as u32).zip([1.0, z, z * z]).for_each(|(feature, value)| add(feature, value));
                     }
                 }
             });

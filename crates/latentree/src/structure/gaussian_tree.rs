@@ -5,8 +5,10 @@
 //! correlation `r` to `v` itself (an observed `v` is its own composite, `r = 1`). A hidden `v` with composites `z_d` from its other
 //! neighbours, each of correlation `g_d = ρ_d r_d` to `v`, has
 //! `Λ = Σ g_d²/(1−g_d²)`, `z = Σ g_d/(1−g_d²) z_d / √(Λ(1+Λ))` and `r = √(Λ/(1+Λ))`.
-//! The data enter through `S a` alone, which is passed along with `a`. EM's E-step for an edge is then a 2×2 problem in the
+//! The data enter through `S a` alone, which is passed along with `a` as far as others ask for it ([`Message`]). EM's E-step for an edge is then a 2×2 problem in the
 //! composites of its two ends, and its M-step sets ρ to the expected correlation (hidden scales are free, which speeds it up).
+
+use std::ops::Range;
 
 use crate::index::NodeIx;
 use crate::tree::{Edge, Node, Tree};
@@ -14,21 +16,74 @@ use crate::tree::{Edge, Node, Tree};
 /// Correlations are kept this far from ±1.
 pub(super) const LARGEST: f64 = 0.9995;
 
+/// A tree's nodes in an order in which what is below a node is one range of the observed variables, and the correlations in that order.
+pub(super) struct Layout {
+    /// Parents first.
+    order: Vec<usize>,
+    parent: Vec<Option<usize>>,
+    /// The observed variables at and below each node.
+    ranges: Vec<Range<usize>>,
+    /// The place of each observed variable.
+    place: Vec<usize>,
+    /// Row by row, by place.
+    correlations: Vec<f64>,
+}
+
+impl Layout {
+    fn row(&self, place: usize) -> &[f64] {
+        let p = self.place.len();
+        &self.correlations[place * p..(place + 1) * p]
+    }
+}
+
 /// A composite variable that arrives at a node from one of its neighbours.
+///
+/// From below it has weights on its own range and covariances with everything; from above it has covariances with the range below, which is all that others
+/// ask of it.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
-    /// Coefficients on the observed variables.
-    pub(super) weights: Vec<f64>,
-    /// Covariances with the observed variables.
-    pub(super) covariances: Vec<f64>,
+    /// Where it comes from, or, from above, where it arrives.
+    range: Range<usize>,
+    /// Coefficients on the observed variables of its range; none from above.
+    weights: Vec<f64>,
+    /// Covariances with all observed variables, or with those of the range; none for an observed variable itself.
+    covariances: Vec<f64>,
+    variance: f64,
     /// Correlation with the neighbour it comes from.
     pub(super) own: f64,
 }
 
 impl Message {
-    /// Sample covariance with another composite.
-    pub(super) fn with(&self, other: &Self) -> f64 {
-        self.weights.iter().zip(&other.covariances).map(|(a, b)| a * b).sum()
+    fn empty() -> Self {
+        Self { range: 0..0, weights: Vec::new(), covariances: Vec::new(), variance: 0.0, own: 0.0 }
+    }
+
+    /// Covariances with a range of observed variables, by place.
+    fn with_range<'a>(&'a self, layout: &'a Layout, range: Range<usize>) -> &'a [f64] {
+        if self.weights.is_empty() {
+            &self.covariances[range.start - self.range.start..range.end - self.range.start]
+        } else if self.covariances.is_empty() {
+            &layout.row(self.range.start)[range]
+        } else {
+            &self.covariances[range]
+        }
+    }
+
+    /// Sample covariance with another composite that arrives at the same node or at a neighbour of it, from another side.
+    pub(super) fn with(&self, other: &Self, layout: &Layout) -> f64 {
+        let (below, other) = if self.weights.is_empty() { (other, self) } else { (self, other) };
+        below.weights.iter().zip(other.with_range(layout, below.range.clone())).map(|(a, b)| a * b).sum()
+    }
+
+    /// Sample covariance with an observed variable.
+    pub(super) fn with_observed(&self, node: usize, layout: &Layout) -> f64 {
+        let place = layout.place[node];
+        self.with_range(layout, place..place + 1)[0]
+    }
+
+    /// Sample variance.
+    pub(super) fn variance(&self) -> f64 {
+        self.variance
     }
 }
 
@@ -107,57 +162,155 @@ impl GaussianTree {
         order
     }
 
-    /// The composites that arrive at every node, in the order of its links.
-    pub(super) fn messages(&self, correlations: &[f64]) -> Vec<Vec<Message>> {
+    /// The order of nodes and variables in which messages are computed; good as long as no links change.
+    pub(super) fn layout(&self, correlations: &[f64]) -> Layout {
         let p = self.n_observed;
-        let order = self.order();
-        let empty = Message { weights: Vec::new(), covariances: Vec::new(), own: 0.0 };
-        let mut arriving: Vec<Vec<Message>> = self.links.iter().map(|links| vec![empty.clone(); links.len()]).collect();
-        let slot = |at: usize, from: usize| self.links[at].iter().position(|link| link.0 == from).expect("they are neighbours");
-        for &(node, parent) in order.iter().rev() {
-            if let Some((parent, _)) = parent {
-                let message = self.leaving(node, slot(node, parent), &arriving[node], correlations, p);
-                arriving[parent][slot(parent, node)] = message;
+        let mut layout = Layout {
+            order: Vec::with_capacity(self.links.len()),
+            parent: vec![None; self.links.len()],
+            ranges: vec![0..0; self.links.len()],
+            place: vec![0; p],
+            correlations: vec![0.0; p * p],
+        };
+        let mut n_placed = 0;
+        for (node, parent) in self.order() {
+            layout.parent[node] = parent.map(|parent| parent.0);
+            layout.ranges[node] = n_placed..n_placed;
+            if node < p {
+                layout.place[node] = n_placed;
+                n_placed += 1;
+                layout.ranges[node].end = n_placed;
+            }
+            layout.order.push(node);
+        }
+        for &node in layout.order.iter().rev() {
+            if let Some(parent) = layout.parent[node] {
+                layout.ranges[parent].end = layout.ranges[parent].end.max(layout.ranges[node].end);
             }
         }
-        for &(node, _) in &order {
-            for (ix, &(to, _)) in self.links[node].iter().enumerate() {
-                let back = slot(to, node);
-                if arriving[to][back].weights.is_empty() {
-                    arriving[to][back] = self.leaving(node, ix, &arriving[node], correlations, p);
-                }
+        for i in 0..p {
+            let row = &mut layout.correlations[layout.place[i] * p..(layout.place[i] + 1) * p];
+            for (place, value) in layout.place.iter().zip(&correlations[i * p..(i + 1) * p]) {
+                row[*place] = *value;
+            }
+        }
+        layout
+    }
+
+    /// The composites that arrive at every node, in the order of its links.
+    pub(super) fn messages(&self, layout: &Layout) -> Vec<Vec<Message>> {
+        let p = self.n_observed;
+        let mut arriving: Vec<Vec<Message>> = self.links.iter().map(|links| vec![Message::empty(); links.len()]).collect();
+        let slot = |at: usize, from: usize| self.links[at].iter().position(|link| link.0 == from).expect("they are neighbours");
+        for &node in layout.order.iter().rev() {
+            let Some(parent) = layout.parent[node] else { continue };
+            let range = layout.ranges[node].clone();
+            let message = if node < p {
+                let place = layout.place[node];
+                // Nothing below an observed node adds to what it says itself.
+                Message { range: place..place + 1, weights: vec![1.0], covariances: Vec::new(), variance: 1.0, own: 1.0 }
+            } else {
+                self.upward(node, parent, range, &arriving[node], layout)
+            };
+            arriving[parent][slot(parent, node)] = message;
+        }
+        for &node in &layout.order {
+            let below: Vec<usize> =
+                (0..self.links[node].len()).filter(|&ix| Some(self.links[node][ix].0) != layout.parent[node]).collect();
+            if below.is_empty() {
+                continue;
+            }
+            let pairs = if node < p { Vec::new() } else { self.pairs(&arriving[node], layout) };
+            for ix in below {
+                let to = self.links[node][ix].0;
+                let range = layout.ranges[to].clone();
+                let message = if node < p {
+                    let covariances = layout.row(layout.place[node])[range.clone()].to_vec();
+                    Message { range, weights: Vec::new(), covariances, variance: 1.0, own: 1.0 }
+                } else {
+                    self.downward(node, ix, range, &arriving[node], &pairs, layout)
+                };
+                arriving[to][slot(to, node)] = message;
             }
         }
         arriving
     }
 
-    /// What a node sends along one of its links.
-    fn leaving(&self, node: usize, link: usize, arriving: &[Message], correlations: &[f64], p: usize) -> Message {
-        if node < p {
-            let mut weights = vec![0.0; p];
-            weights[node] = 1.0;
-            return Message { weights, covariances: correlations[node * p..(node + 1) * p].to_vec(), own: 1.0 };
-        }
-        let (mut weights, mut covariances, mut information) = (vec![0.0; p], vec![0.0; p], 0.0);
-        for (ix, message) in arriving.iter().enumerate().filter(|it| it.0 != link) {
-            let g = (self.links[node][ix].1 * message.own).clamp(-LARGEST, LARGEST);
-            let factor = g / (1.0 - g * g);
-            information += g * factor;
-            weights.iter_mut().zip(&message.weights).for_each(|(sum, value)| *sum += factor * value);
-            covariances.iter_mut().zip(&message.covariances).for_each(|(sum, value)| *sum += factor * value);
+    /// Factor of a composite in what a hidden node says, and the information it adds.
+    fn factor(&self, node: usize, link: usize, message: &Message) -> (f64, f64) {
+        let g = (self.links[node][link].1 * message.own).clamp(-LARGEST, LARGEST);
+        let factor = g / (1.0 - g * g);
+        (factor, g * factor)
+    }
+
+    /// What a hidden node sends to its parent.
+    fn upward(&self, node: usize, parent: usize, range: Range<usize>, arriving: &[Message], layout: &Layout) -> Message {
+        let p = self.n_observed;
+        let (mut weights, mut covariances, mut information) = (vec![0.0; range.len()], vec![0.0; p], 0.0);
+        for (ix, message) in arriving.iter().enumerate().filter(|it| self.links[node][it.0].0 != parent) {
+            let (factor, more) = self.factor(node, ix, message);
+            information += more;
+            let at = message.range.start - range.start..message.range.end - range.start;
+            weights[at].iter_mut().zip(&message.weights).for_each(|(sum, value)| *sum += factor * value);
+            let values = message.with_range(layout, 0..p);
+            covariances.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
         }
         let scale = 1.0 / (information * (1.0 + information)).max(1e-300).sqrt();
         weights.iter_mut().chain(&mut covariances).for_each(|value| *value *= scale);
-        Message { weights, covariances, own: (information / (1.0 + information)).sqrt() }
+        let variance = weights.iter().zip(&covariances[range.clone()]).map(|(a, b)| a * b).sum();
+        Message { range, weights, covariances, variance, own: (information / (1.0 + information)).sqrt() }
+    }
+
+    /// Sample covariances of all composites that arrive at a node.
+    fn pairs(&self, arriving: &[Message], layout: &Layout) -> Vec<f64> {
+        let m = arriving.len();
+        let mut pairs = vec![0.0; m * m];
+        for i in 0..m {
+            pairs[i * m + i] = arriving[i].variance;
+            for j in 0..i {
+                let value = arriving[i].with(&arriving[j], layout);
+                pairs[i * m + j] = value;
+                pairs[j * m + i] = value;
+            }
+        }
+        pairs
+    }
+
+    /// What a hidden node sends to a child.
+    fn downward(
+        &self,
+        node: usize,
+        link: usize,
+        range: Range<usize>,
+        arriving: &[Message],
+        pairs: &[f64],
+        layout: &Layout,
+    ) -> Message {
+        let m = arriving.len();
+        let (mut covariances, mut information) = (vec![0.0; range.len()], 0.0);
+        let mut factors = vec![0.0; m];
+        for (ix, message) in arriving.iter().enumerate().filter(|it| it.0 != link) {
+            let (factor, more) = self.factor(node, ix, message);
+            factors[ix] = factor;
+            information += more;
+            let values = message.with_range(layout, range.clone());
+            covariances.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
+        }
+        let scale = 1.0 / (information * (1.0 + information)).max(1e-300).sqrt();
+        covariances.iter_mut().for_each(|value| *value *= scale);
+        let quadratic: f64 = (0..m * m).map(|at| factors[at / m] * factors[at % m] * pairs[at]).sum();
+        let variance = quadratic * scale * scale;
+        Message { range, weights: Vec::new(), covariances, variance, own: (information / (1.0 + information)).sqrt() }
     }
 
     /// One EM step from the composites at the present parameters.
-    fn em_step(&self, arriving: &[Vec<Message>]) -> Self {
+    fn em_step(&self, layout: &Layout) -> Self {
+        let arriving = self.messages(layout);
         let mut next = self.clone();
         for (u, links) in self.links.iter().enumerate() {
             for (ix, &(v, rho)) in links.iter().enumerate().filter(|(_, link)| link.0 > u) {
                 let back = self.links[v].iter().position(|link| link.0 == u).expect("they are neighbours");
-                let value = expected_correlation(rho, &arriving[v][back], &arriving[u][ix]);
+                let value = expected_correlation(rho, &arriving[v][back], &arriving[u][ix], layout);
                 next.links[u][ix].1 = value;
                 next.links[v][back].1 = value;
             }
@@ -173,16 +326,16 @@ impl GaussianTree {
     /// Up to `steps` EM steps, accelerated by squared extrapolation (SQUAREM, Varadhan and Roland 2008) that is taken back
     /// where it would lower the likelihood; ends when a step changes no correlation by more than `tolerance`.
     pub(super) fn em(&mut self, correlations: &[f64], steps: usize, tolerance: f64) {
+        let layout = self.layout(correlations);
         let mut done = 0;
         while done < steps {
-            let first = self.em_step(&self.messages(correlations));
+            let first = self.em_step(&layout);
             done += 1;
             if self.change(&first) < tolerance || done >= steps {
                 *self = first;
                 return;
             }
-            let arriving = first.messages(correlations);
-            let second = first.em_step(&arriving);
+            let second = first.em_step(&layout);
             done += 1;
             let (mut rr, mut vv) = (0.0, 0.0);
             let triples = || self.links.iter().flatten().zip(first.links.iter().flatten()).zip(second.links.iter().flatten());
@@ -202,39 +355,39 @@ impl GaussianTree {
             });
             let values: Vec<f64> = values.collect();
             leapt.links.iter_mut().flatten().zip(values).for_each(|(link, value)| link.1 = value);
-            let (after, before) = (leapt.messages(correlations), second.messages(correlations));
-            *self = if leapt.ln_likelihood_of(&after) >= second.ln_likelihood_of(&before) { leapt } else { second };
+            *self = if leapt.ln_likelihood_of(&layout) >= second.ln_likelihood_of(&layout) { leapt } else { second };
         }
     }
 
     /// Log-likelihood per row from the composites at the present parameters, without the constant −½p ln 2π.
     ///
     /// From the leaves up: the density of what is below a node is that of its children's composites, corrected by their marginals.
-    pub(super) fn ln_likelihood_of(&self, arriving: &[Vec<Message>]) -> f64 {
+    fn ln_likelihood_of(&self, layout: &Layout) -> f64 {
+        let arriving = self.messages(layout);
         let mut sum = -0.5 * self.n_observed as f64;
-        let mut place = vec![usize::MAX; self.links.len()];
-        for (node, parent) in self.order() {
-            place[node] = parent.map_or(usize::MAX, |parent| parent.0);
-            let below = self.links[node].iter().zip(&arriving[node]).filter(|(link, _)| link.0 != place[node]);
+        for &node in &layout.order {
+            let below = self.links[node].iter().zip(&arriving[node]).filter(|(link, _)| Some(link.0) != layout.parent[node]);
             if node < self.n_observed {
                 for (link, message) in below {
                     let g = (link.1 * message.own).clamp(-LARGEST, LARGEST);
-                    let (own, shared, noise) = (message.with(message), message.covariances[node], 1.0 - g * g);
+                    let (own, shared, noise) = (message.variance, message.with_observed(node, layout), 1.0 - g * g);
                     sum -= 0.5 * (noise.ln() + (own - 2.0 * g * shared + g * g) / noise - own);
                 }
                 continue;
             }
-            let (mut information, mut weights, mut covariances) = (0.0, vec![0.0; self.n_observed], vec![0.0; self.n_observed]);
+            let (mut information, mut quadratic) = (0.0, 0.0);
+            let mut before: Vec<(f64, &Message)> = Vec::with_capacity(self.links[node].len());
             for (link, message) in below {
                 let g = (link.1 * message.own).clamp(-LARGEST, LARGEST);
-                let (own, noise) = (message.with(message), 1.0 - g * g);
+                let (own, noise) = (message.variance, 1.0 - g * g);
                 let factor = g / noise;
                 information += g * factor;
-                weights.iter_mut().zip(&message.weights).for_each(|(sum, value)| *sum += factor * value);
-                covariances.iter_mut().zip(&message.covariances).for_each(|(sum, value)| *sum += factor * value);
+                quadratic += factor * factor * own;
+                let crossed: f64 = before.iter().map(|(other, earlier)| other * earlier.with(message, layout)).sum();
+                quadratic += 2.0 * factor * crossed;
+                before.push((factor, message));
                 sum -= 0.5 * (noise.ln() + own / noise - own);
             }
-            let quadratic: f64 = weights.iter().zip(&covariances).map(|(a, b)| a * b).sum();
             sum -= 0.5 * ((1.0 + information).ln() - quadratic / (1.0 + information));
         }
         sum
@@ -258,7 +411,7 @@ impl GaussianTree {
 
     /// Log-likelihood per row of standardised data with these correlations, without the constant −½p ln 2π.
     pub(super) fn ln_likelihood(&self, correlations: &[f64]) -> f64 {
-        self.ln_likelihood_of(&self.messages(correlations))
+        self.ln_likelihood_of(&self.layout(correlations))
     }
 
     /// Number of hidden nodes.
@@ -286,11 +439,11 @@ impl GaussianTree {
 }
 
 /// The expected correlation of the ends of an edge given the composites of both sides.
-fn expected_correlation(rho: f64, from_u: &Message, from_v: &Message) -> f64 {
+fn expected_correlation(rho: f64, from_u: &Message, from_v: &Message, layout: &Layout) -> f64 {
     let (ru, rv) = (from_u.own.min(1.0), from_v.own.min(1.0));
     let kappa = rho * ru * rv;
     let det = 1.0 - kappa * kappa;
-    let (cuu, cuv, cvv) = (from_u.with(from_u), from_u.with(from_v), from_v.with(from_v));
+    let (cuu, cuv, cvv) = (from_u.variance, from_u.with(from_v, layout), from_v.variance);
     // Regression of (u, v) on the composites: cov(x, z) · var(z)⁻¹.
     let gain = |a: f64, b: f64| [(a - b * kappa) / det, (b - a * kappa) / det];
     let (ku, kv) = (gain(ru, rho * rv), gain(rho * ru, rv));

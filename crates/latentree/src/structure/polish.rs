@@ -10,7 +10,7 @@
 
 use rayon::prelude::*;
 
-use super::gaussian_tree::{GaussianTree, LARGEST, Message};
+use super::gaussian_tree::{GaussianTree, LARGEST, Layout, Message};
 use super::local_star::{Fit, Local};
 
 /// What a tree costs, in units of log-likelihood: minus the logarithm of its prior probability.
@@ -118,8 +118,9 @@ pub(super) fn polish(
         if cancelled() {
             return;
         }
-        let arriving = tree.messages(correlations);
-        let search = Search { tree, arriving: &arriving, rows, penalty, n_hidden: tree.n_hidden() };
+        let layout = tree.layout(correlations);
+        let arriving = tree.messages(&layout);
+        let search = Search { tree, layout: &layout, arriving: &arriving, rows, penalty, n_hidden: tree.n_hidden() };
         let mut proposals: Vec<Proposal> =
             (0..tree.links.len()).into_par_iter().flat_map_iter(|node| search.around(node)).collect();
         proposals.sort_by(|a, b| b.gain.total_cmp(&a.gain));
@@ -184,12 +185,13 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    fn new(parts: &[(usize, &Message, f64)], rows: f64) -> Self {
+    fn new(parts: &[(usize, &Message, f64)], layout: &Layout, rows: f64) -> Self {
         let m = parts.len();
         let mut matrix = vec![0.0; m * m];
         for i in 0..m {
-            for j in 0..=i {
-                let value = parts[i].1.with(parts[j].1);
+            matrix[i * m + i] = parts[i].1.variance();
+            for j in 0..i {
+                let value = parts[i].1.with(parts[j].1, layout);
                 matrix[i * m + j] = value;
                 matrix[j * m + i] = value;
             }
@@ -222,6 +224,7 @@ impl Surroundings {
 
 struct Search<'a> {
     tree: &'a GaussianTree,
+    layout: &'a Layout,
     arriving: &'a [Vec<Message>],
     rows: f64,
     penalty: &'a Penalty,
@@ -268,7 +271,7 @@ impl Search<'_> {
     fn joined(&self, u: usize, v: usize, rho: f64) -> (Surroundings, Fit, Fit, Vec<bool>) {
         let (mine, theirs) = (self.parts(u, v), self.parts(v, u));
         let n_first = mine.len();
-        let around = Surroundings::new(&[mine, theirs].concat(), self.rows);
+        let around = Surroundings::new(&[mine, theirs].concat(), self.layout, self.rows);
         let second: Vec<bool> = (0..around.outer.len()).map(|i| i >= n_first).collect();
         let base = around.local().two(&second, around.g.clone(), rho, STEPS);
         let start: Vec<f64> = base.g.iter().enumerate().map(|(i, g)| if second[i] { g * base.rho } else { *g }).collect();
@@ -340,7 +343,7 @@ impl Search<'_> {
         let mut parts = self.parts(hidden, usize::MAX);
         let at = parts.iter().position(|part| part.0 == observed).expect("they are neighbours");
         parts.swap(0, at);
-        let around = Surroundings::new(&parts, self.rows);
+        let around = Surroundings::new(&parts, self.layout, self.rows);
         let base = around.local().one(around.g.clone(), STEPS);
         let direct = around.local().around_observed();
         let loss = self.rows * (base.ln_likelihood - direct.ln_likelihood);
@@ -364,12 +367,12 @@ impl Search<'_> {
         let p = self.tree.n_observed;
         // The node's own composite is itself; a neighbour's message holds its covariance with it.
         let m = parts.len();
-        let around = Surroundings::new(&parts, self.rows);
+        let around = Surroundings::new(&parts, self.layout, self.rows);
         let with_node: Vec<f64> = parts
             .iter()
             .map(|part| {
-                let scale = part.1.with(part.1).max(1e-12).sqrt();
-                (part.1.covariances[observed] / scale).clamp(-LARGEST, LARGEST)
+                let scale = part.1.variance().max(1e-12).sqrt();
+                (part.1.with_observed(observed, self.layout) / scale).clamp(-LARGEST, LARGEST)
             })
             .collect();
         debug_assert!(observed < p);
@@ -427,7 +430,7 @@ impl Search<'_> {
         if m < 4 {
             return;
         }
-        let around = Surroundings::new(&parts, self.rows);
+        let around = Surroundings::new(&parts, self.layout, self.rows);
         let local = around.local();
         let base = local.one(around.g.clone(), STEPS);
         let residual = |i: usize, j: usize| {
