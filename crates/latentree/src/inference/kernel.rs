@@ -147,3 +147,37 @@ fn correlate_tile<const N: usize>(
 pub(super) fn padded(n_states: usize) -> usize {
     n_states.next_multiple_of(ROWS)
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    #[test]
+    fn tiles_give_the_sums_of_plain_loops() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        for (n_a, n_b, n_rows) in [(4, 4, 1), (5, 9, 7), (8, 16, 24), (13, 6, 19)] {
+            let stride = 24;
+            let mut draw = |n: usize| (0..n).map(|_| rng.random_range(0.0..1.0)).collect::<Vec<f64>>();
+            let (a, b, table) = (draw(n_a * stride), draw(n_b * stride), draw(n_a * n_b));
+            let mut out = vec![0.0; n_a * stride];
+            mix(Matrix { values: &table, output_step: n_b, input_step: 1 }, (n_a, n_b), &b, &mut out, stride, n_rows);
+            let mut turned = vec![0.0; padded(n_b) * stride];
+            turn(&b, n_b, padded(n_b), stride, n_rows, &mut turned);
+            let mut counts = vec![1.0; n_a * n_b];
+            correlate(&table, (n_a, n_b), &a, &turned, stride, n_rows, &mut counts);
+            for i in 0..n_a {
+                for row in 0..n_rows {
+                    let sum: f64 = (0..n_b).map(|j| table[i * n_b + j] * b[j * stride + row]).sum();
+                    assert!((out[i * stride + row] - sum).abs() < 1e-12);
+                }
+                for j in 0..n_b {
+                    let sum: f64 = (0..n_rows).map(|row| a[i * stride + row] * b[j * stride + row]).sum();
+                    assert!((counts[i * n_b + j] - 1.0 - table[i * n_b + j] * sum).abs() < 1e-12);
+                }
+            }
+        }
+    }
+}

@@ -36,7 +36,10 @@ impl Learning {
         warnings.iter().for_each(|warning| observer.warn(warning));
         let searched = match criterion {
             Criterion::Bic => {
-                let search = BicSearch::new(self.seed).smoothing(self.smoothing()).starts(self.restarts.max(1));
+                let mut search = BicSearch::new(self.seed).smoothing(self.smoothing()).starts(self.restarts.max(1));
+                if self.hidden_states.is_some() && kept.is_none() {
+                    search = search.hidden_states(self.hidden_states).trees(self.learned_trees(rows, observer)?);
+                }
                 let (model, learner) = match (&kept, learned) {
                     (Some(tree), Some(learned)) => {
                         (states_by_bic(tree, rows.data, rows.moments, &search, observer)?, learned.learner)
@@ -64,6 +67,18 @@ impl Learning {
         };
         debug_assert_eq!(searched.model.family(), Family::Discrete);
         Ok(searched)
+    }
+
+    /// The trees of neighbour joining, with short edges contracted as usual.
+    fn learned_trees(&self, rows: &Rows<'_>, observer: &dyn Observer) -> Result<Vec<Tree>> {
+        let input = StructureInput::Moments { whole: rows.moments, halves: None };
+        let learners = [LearnerName::ChowLiuNeighborJoining, LearnerName::NeighborJoining];
+        let trees = learners.map(|learner| {
+            let options = StructureOptions::new().learner(learner).distances(self.distance_options());
+            let tree = learn_structure(input, &options, observer)?.tree;
+            discrete_tree(&tree, rows.data.schema(), &mut Vec::new())
+        });
+        trees.into_iter().collect()
     }
 
     /// The hidden Chow–Liu tree where columns have one, and neighbour joining on every distance, with nothing contracted.

@@ -25,6 +25,7 @@ use crate::data::Dataset;
 use crate::em::{Em, Smoothing, Start, merge_rows, template};
 use crate::model::LatentTree;
 use crate::moments::{PairMoments, Summary, fold};
+use crate::tree::Tree;
 use crate::{Error, Observer, Result, VarIx};
 
 /// Settings of [`by_bic`].
@@ -34,19 +35,35 @@ pub struct BicSearch {
     pub(super) smoothing: Smoothing,
     pub(super) starts: usize,
     pub(super) cycles: usize,
+    pub(super) hidden_states: Option<usize>,
+    pub(super) trees: Vec<Tree>,
 }
 
 impl BicSearch {
     /// The default search.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { seed, smoothing: Smoothing::default(), starts: 6, cycles: 6 }
+        Self { seed, smoothing: Smoothing::default(), starts: 5, cycles: 6, hidden_states: None, trees: Vec::new() }
     }
 
     /// How EM smooths.
     #[must_use]
     pub fn smoothing(mut self, smoothing: Smoothing) -> Self {
         self.smoothing = smoothing;
+        self
+    }
+
+    /// Keeps this number of states in every hidden node, and searches trees only.
+    #[must_use]
+    pub fn hidden_states(mut self, hidden_states: Option<usize>) -> Self {
+        self.hidden_states = hidden_states;
+        self
+    }
+
+    /// Begins with these trees too.
+    #[must_use]
+    pub fn trees(mut self, trees: Vec<Tree>) -> Self {
+        self.trees = trees;
         self
     }
 
@@ -134,11 +151,15 @@ pub fn by_bic(data: &Dataset, moments: &PairMoments, search: &BicSearch, observe
         return Err(Error::option("--select", "a search for hidden variables needs three variables or more"));
     }
     let bench = Workbench::new(data, moments, search.smoothing, observer)?;
-    observer.stage("starts", Some(search.starts as u64));
+    let n_starts = search.trees.len() + search.starts;
+    observer.stage("starts", Some(n_starts as u64));
     let mut best: Option<Scored> = None;
-    for start in 0..search.starts {
-        let begun = begin(&bench, search.seed, start)?;
-        let trial = cycle(&bench, begun, search.seed.wrapping_add(start as u64), true)?;
+    for start in 0..n_starts {
+        let begun = match search.trees.get(start) {
+            Some(tree) => begin_with(&bench, tree, search)?,
+            None => begin(&bench, search, start - search.trees.len())?,
+        };
+        let trial = cycle(&bench, begun, search, start as u64, true)?;
         best = Some(better(best, trial));
         observer.progress(start as u64 + 1);
     }
@@ -146,7 +167,7 @@ pub fn by_bic(data: &Dataset, moments: &PairMoments, search: &BicSearch, observe
     observer.stage("refinement", Some(search.cycles as u64));
     for round in 0..search.cycles {
         let before = best.bic;
-        best = cycle(&bench, best, search.seed.wrapping_add(1000 + round as u64), false)?;
+        best = cycle(&bench, best, search, 1000 + round as u64, false)?;
         observer.progress(round as u64 + 1);
         if best.bic < before + 1.0 {
             break;
@@ -164,11 +185,14 @@ fn better(best: Option<Scored>, other: Scored) -> Scored {
 }
 
 /// Root states and islands of the starts, as a share of the number of variables that falls with it.
-fn begin(bench: &Workbench<'_>, seed: u64, start: usize) -> Result<Scored> {
+fn begin(bench: &Workbench<'_>, search: &BicSearch, start: usize) -> Result<Scored> {
+    let seed = search.seed;
     let p = bench.data.schema().variables().len();
     let size = (p as f64).ln() / 100_f64.ln();
     let root_states = [12, 8, 16, 12, 10, 14][start % 6];
     let root_states = ((f64::from(root_states) * size).round() as usize).clamp(2, 16);
+    let root_states = search.hidden_states.unwrap_or(root_states);
+    let island_states = search.hidden_states.unwrap_or(2);
     let n_islands = [p / 5, p / 4, p / 6, p / 3, p / 5, p / 4][start % 6].clamp(1, 60);
     let classes = bench.classes(root_states, seed.wrapping_mul(31).wrapping_add(start as u64))?;
     let groups = islands(bench.moments, n_islands, &Quiet(bench.observer))?;
@@ -177,16 +201,16 @@ fn begin(bench: &Workbench<'_>, seed: u64, start: usize) -> Result<Scored> {
     let mut shape = Shape { states: vec![root_states], links: Vec::new(), leaf_of: vec![0; p] };
     for group in groups {
         let island = forest.n_hidden();
-        forest.states.push(2);
+        forest.states.push(island_states);
         group.iter().for_each(|&variable| forest.leaf_of[variable] = island);
         // A hidden node of one variable says nothing more than the variable.
         if group.len() >= 2 {
             group.iter().for_each(|&variable| shape.leaf_of[variable] = island + 1);
             shape.links.push((0, island + 1));
         }
-        shape.states.push(2);
+        shape.states.push(island_states);
     }
-    let islands = template(schema.clone(), forest.tree(schema)?, 2)?;
+    let islands = template(schema.clone(), forest.tree(schema)?, island_states)?;
     let seed = seed.wrapping_mul(37).wrapping_add(start as u64);
     let em = Em::new().merge(false).smoothing(bench.smoothing).iterations(40).tolerance(1e-6);
     let islands = em.start(Start::Random { restarts: 1, seed }).fit(&islands, &bench.data, &Quiet(bench.observer))?.model;
@@ -195,21 +219,38 @@ fn begin(bench: &Workbench<'_>, seed: u64, start: usize) -> Result<Scored> {
     bench.climb(&statistics.model(&shape, &kept, bench.smoothing.pseudo_count)?, 25, 1e-6)
 }
 
+/// A start on a given tree: from latent classes in every hidden node.
+fn begin_with(bench: &Workbench<'_>, tree: &Tree, search: &BicSearch) -> Result<Scored> {
+    let schema = bench.data.schema();
+    let n_states = search.hidden_states.unwrap_or(2);
+    let shape = Shape::of_tree(tree, schema, n_states);
+    let model = template(schema.clone(), shape.tree(schema)?, n_states)?;
+    let em = Em::new().merge(false).smoothing(bench.smoothing).iterations(60).tolerance(1e-6);
+    let start = Start::LatentClass { restarts: 3, seed: search.seed };
+    let fit = em.start(start).fit(&model, &bench.data, &Quiet(bench.observer))?;
+    bench.climb(&fit.model, 25, 1e-6)
+}
+
 /// Every kind of change once.
-fn cycle(bench: &Workbench<'_>, begun: Scored, seed: u64, is_first: bool) -> Result<Scored> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+fn cycle(bench: &Workbench<'_>, begun: Scored, search: &BicSearch, round: u64, is_first: bool) -> Result<Scored> {
+    let mut rng = ChaCha8Rng::seed_from_u64(search.seed.wrapping_add(round));
     let mut best = begun;
     for _ in 0..if is_first { 4 } else { 3 } {
         let before = best.bic;
         best = moved(bench, best)?;
-        best = with_states(bench, best, &mut rng)?;
+        if search.hidden_states.is_none() {
+            best = with_states(bench, best, &mut rng)?;
+        }
         if best.bic < before + 1.0 {
             break;
         }
     }
     if !is_first {
         best = with_fewer_nodes(bench, best)?;
-        best = with_new_nodes(bench, best)?;
+        // New nodes begin with two states.
+        if search.hidden_states.is_none_or(|n_states| n_states == 2) {
+            best = with_new_nodes(bench, best)?;
+        }
     }
     Ok(best)
 }

@@ -16,6 +16,8 @@ mod shape;
 mod states;
 mod statistics;
 mod surgery;
+#[cfg(test)]
+mod tests;
 mod validation;
 
 pub use bic::{BicSearch, by_bic};

@@ -16,6 +16,28 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    /// The shape of a tree over the variables of a schema, with the same number of states everywhere. An observed node with several
+    /// neighbours, or without a hidden one, gets a hidden node in its place; trees of a forest are joined at such nodes.
+    pub(super) fn of_tree(tree: &Tree, schema: &Schema, n_states: usize) -> Self {
+        let is_leaf =
+            |node: NodeIx| tree.is_observed(node) && tree.degree(node) == 1 && !tree.is_observed(tree.links(node)[0].to);
+        let mut place = vec![usize::MAX; tree.n_nodes()];
+        let mut n_hidden = 0;
+        for node in tree.node_ixs().filter(|&node| !is_leaf(node)) {
+            place[node.get()] = n_hidden;
+            n_hidden += 1;
+        }
+        let links = tree.edges().filter(|edge| !is_leaf(edge.a) && !is_leaf(edge.b));
+        let mut links: Vec<(usize, usize)> = links.map(|edge| (place[edge.a.get()], place[edge.b.get()])).collect();
+        let leaf_of = schema.variables().iter().map(|variable| {
+            let node = tree.find(&variable.name).expect("a tree over the variables");
+            if is_leaf(node) { place[tree.links(node)[0].to.get()] } else { place[node.get()] }
+        });
+        let leaf_of = leaf_of.collect();
+        join(n_hidden, &mut links);
+        Self { leaf_of, links, states: vec![n_states; n_hidden] }.pruned().0
+    }
+
     /// The shape of a model in which all observed nodes are leaves of hidden ones; hidden nodes in the order of [`hidden_nodes`].
     pub(super) fn of_model(model: &LatentTree) -> Self {
         let nodes = hidden_nodes(model);
@@ -90,6 +112,20 @@ impl Shape {
             tree.connect(hidden[a], hidden[b], None)?;
         }
         Ok(tree)
+    }
+}
+
+/// Adds a link from the first node to each part that nothing connects it with.
+fn join(n_nodes: usize, links: &mut Vec<(usize, usize)>) {
+    let mut part: Vec<usize> = (0..n_nodes).collect();
+    for &(a, b) in links.iter() {
+        let (from, to) = (part[a].max(part[b]), part[a].min(part[b]));
+        part.iter_mut().filter(|it| **it == from).for_each(|it| *it = to);
+    }
+    for node in 1..n_nodes {
+        if part[node] == node {
+            links.push((0, node));
+        }
     }
 }
 
