@@ -2,39 +2,38 @@
 //!
 //! Every candidate is fitted by EM from a latent class model, stopped where the validation rows' likelihood stops rising, and scored by it:
 //!
-//! 1. **the tree**: each of the given ones at [`FIRST_STATES`] states, and the best one joined anew: by the maximum spanning tree of the mutual information of
-//!    its hidden nodes' posteriors;
-//! 2. **the states** of all hidden nodes: 2, 4, 8, … from what the first stage had, as long as the score rises and the work allows;
-//! 3. **the smoothing**: thrice as much, or a third, as long as the score rises.
+//! 1. **the tree**: each of the given ones at [`FIRST_STATES`] states;
+//! 2. **the states** of all hidden nodes: twice as many as long as the score rises and the work allows, or half as many if that does not help;
+//! 3. **the smoothing**: a third, or thrice as much, as long as the score rises;
+//! 4. **other starts** of the best, more of them where they take little work.
 //!
 //! Time is bounded by a rule that looks at sizes, never at the clock: a candidate is left out when one pass over the rows would take more than [`MOST_WORK`]
 //! multiplications. So the same data give the same model everywhere.
 
 use super::bic::Quiet;
-use super::shape::Shape;
-use super::statistics::{Statistics, spanning_links};
 use crate::data::Dataset;
 use crate::em::{Em, EmFit, Smoothing, Start, merge_rows, template};
 use crate::model::LatentTree;
-use crate::moments::{Summary, fold};
 use crate::tree::Tree;
 use crate::{Error, Observer, Result};
 
 /// States of the hidden nodes while trees are compared.
 pub const FIRST_STATES: usize = 8;
 /// Multiplications that a pass over the rows may take: rows · Σ k².
-pub const MOST_WORK: f64 = 2.6e9;
+pub const MOST_WORK: f64 = 4e9;
+/// Multiplications that other starts may take.
+const STARTS_WORK: f64 = 1e11;
+/// Most other starts.
+const MOST_STARTS: f64 = 4.0;
 /// Most states that are tried.
 const MOST_STATES: usize = 128;
-/// Multiplications that the joint counts of all hidden nodes' states may take.
-const MOST_JOINT: f64 = 3e10;
 /// Pseudo-count of the first candidates.
 const FIRST_SMOOTHING: f64 = 0.05;
 /// Passes while trees are compared, and later.
 const FIRST_PASSES: usize = 40;
 const PASSES: usize = 200;
 /// Models without a rise of the validation score after which a fit ends.
-const PATIENCE: usize = 8;
+const PATIENCE: usize = 10;
 
 /// Settings of [`by_validation`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -164,22 +163,16 @@ pub fn by_validation(
         return Err(Error::option("--select", "there is no tree to choose from"));
     }
     let merged = |data: &Dataset| merge_rows(data).unwrap_or_else(|| data.clone());
-    let mut trees = trees.to_vec();
     let mut run = Search { rows: merged(rows), validation: merged(validation), options: *search, observer, tried: Vec::new() };
     observer.stage("candidates", None);
     let smoothing = search.smoothing.unwrap_or(FIRST_SMOOTHING);
     let first_states = search.hidden_states.unwrap_or(FIRST_STATES);
     let mut best: Option<Best> = None;
     for tree in 0..trees.len() {
-        let found = run.try_one(&trees, tree, first_states, smoothing, FIRST_PASSES)?;
+        let found = run.try_one(trees, tree, first_states, smoothing, FIRST_PASSES)?;
         best = Some(better(best, found));
     }
     let mut best = best.expect("there is a tree");
-    if let Some(rejoined) = rejoined(&run, &trees[best.tree].1, &best.fit.model)? {
-        trees.push((format!("{} rejoined", trees[best.tree].0), rejoined));
-        let found = run.try_one(&trees, trees.len() - 1, first_states, smoothing, FIRST_PASSES)?;
-        best = better(Some(best), found);
-    }
     if search.hidden_states.is_none() {
         for up in [true, false] {
             let mut states = FIRST_STATES;
@@ -188,7 +181,7 @@ pub fn by_validation(
                 if !(2..=MOST_STATES).contains(&states) || run.work(&trees[best.tree].1, states) > MOST_WORK {
                     break;
                 }
-                let found = run.try_one(&trees, best.tree, states, smoothing, PASSES)?;
+                let found = run.try_one(trees, best.tree, states, smoothing, PASSES)?;
                 if found.score <= best.score {
                     break;
                 }
@@ -203,7 +196,7 @@ pub fn by_validation(
     if search.smoothing.is_none() {
         for factor in [1.0 / 3.0, 3.0] {
             loop {
-                let found = run.try_one(&trees, best.tree, best.states, best.smoothing * factor, PASSES)?;
+                let found = run.try_one(trees, best.tree, best.states, best.smoothing * factor, PASSES)?;
                 if found.score <= best.score {
                     break;
                 }
@@ -213,6 +206,12 @@ pub fn by_validation(
                 break;
             }
         }
+    }
+    let work = run.work(&trees[best.tree].1, best.states) * best.fit.iterations.max(1) as f64;
+    for start in 0..(STARTS_WORK / work).min(MOST_STARTS) as u64 {
+        run.options.seed = search.seed.wrapping_add(start + 1);
+        let found = run.try_one(trees, best.tree, best.states, best.smoothing, PASSES)?;
+        best = better(Some(best), found);
     }
     let converged = best.fit.converged();
     let tree = trees[best.tree].0.clone();
@@ -224,21 +223,4 @@ fn better(best: Option<Best>, other: Best) -> Best {
         Some(best) if best.score >= other.score => best,
         _ => other,
     }
-}
-
-/// The tree with its hidden nodes joined anew; `None` where that changes nothing, would take too long, or some variables are no leaves.
-fn rejoined(run: &Search<'_>, tree: &Tree, model: &LatentTree) -> Result<Option<Tree>> {
-    let is_plain = tree
-        .node_ixs()
-        .all(|node| !tree.is_observed(node) || (tree.degree(node) == 1 && !tree.is_observed(tree.links(node)[0].to)));
-    let width: f64 = model.hidden().filter_map(|node| model.n_states(node)).sum::<usize>() as f64;
-    if !is_plain || tree.n_hidden() < 3 || run.rows.n_rows() as f64 * width * width > MOST_JOINT {
-        return Ok(None);
-    }
-    let summary = fold(&mut run.rows.source(), Summary::new(run.rows.schema().clone()), &Quiet(run.observer))?;
-    let statistics = Statistics::new(&[model], &run.rows, &summary, run.observer)?;
-    let mut shape = Shape::of_model(model);
-    shape.links = spanning_links(&statistics, shape.n_hidden());
-    let joined = shape.pruned().0.tree(run.rows.schema())?;
-    Ok((!crate::tree::same_structure(&joined, tree)).then_some(joined))
 }
