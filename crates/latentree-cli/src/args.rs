@@ -235,7 +235,7 @@ pub(crate) struct LearnArgs {
     /// Where EM starts: moments, lcm (a latent class model's classes in every hidden node) or random [default: moments; lcm for --parameters em]
     #[arg(long, value_name = "NAME")]
     pub(crate) start: Option<String>,
-    /// Starts of EM that are tried (lcm and random)
+    /// Starts of EM that are tried (lcm and random); half as many of a search by BIC
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) restarts: usize,
     /// Most passes of EM over the rows [default: 500]

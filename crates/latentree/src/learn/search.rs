@@ -36,7 +36,7 @@ impl Learning {
         warnings.iter().for_each(|warning| observer.warn(warning));
         let searched = match criterion {
             Criterion::Bic => {
-                let mut search = BicSearch::new(self.seed).smoothing(self.smoothing()).starts(self.restarts.max(1));
+                let mut search = BicSearch::new(self.seed).smoothing(self.smoothing()).starts(self.restarts.div_ceil(2));
                 if self.hidden_states.is_some() && kept.is_none() {
                     search = search.hidden_states(self.hidden_states).trees(self.learned_trees(rows, observer)?);
                 }

@@ -43,7 +43,7 @@ impl BicSearch {
     /// The default search.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { seed, smoothing: Smoothing::default(), starts: 5, cycles: 6, hidden_states: None, trees: Vec::new() }
+        Self { seed, smoothing: Smoothing::default(), starts: 3, cycles: 6, hidden_states: None, trees: Vec::new() }
     }
 
     /// How EM smooths.
