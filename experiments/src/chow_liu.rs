@@ -14,7 +14,7 @@ use latentree::{ColIx, NodeIx, Result, Silent};
 use crate::record::Results;
 
 /// The rows of a data set for which `keep` holds.
-fn select(data: &Dataset, keep: impl Fn(u64) -> bool) -> Dataset {
+pub(crate) fn select(data: &Dataset, keep: impl Fn(u64) -> bool) -> Dataset {
     let batches = data.batches().iter().map(|batch| {
         let rows: Vec<usize> = (0..batch.n_rows).filter(|&row| keep(batch.first_row + row as u64)).collect();
         let columns = data.schema().columns().iter().enumerate().map(|(ix, column)| {

@@ -6,8 +6,10 @@
 
 mod choi_structure;
 mod chow_liu;
+mod density;
 mod huang_parameters;
 mod huang_table;
+mod newsgroups_likelihood;
 mod phylogeny;
 mod record;
 mod ruffini_decompositions;
@@ -43,6 +45,10 @@ enum Experiment {
     HuangParameters(huang_parameters::ParameterArgs),
     /// Huang et al. 2020, Table 2: many dimensions and many variables
     HuangTable(huang_table::TableArgs),
+    /// Choi et al. 2011, Tables 4 and 5: likelihood and BIC of 20 newsgroups
+    NewsgroupsLikelihood(newsgroups_likelihood::NewsgroupsArgs),
+    /// Mean test log-likelihood of eight public density sets
+    Density(density::DensityArgs),
     /// Ruffini 2019, Figure 2.1: error and time of tensor decompositions on Poisson naive Bayes models
     RuffiniDecompositions(ruffini_decompositions::RuffiniArgs),
     /// Neighbour joining on the distances of HIV-1 and of pythons, against the trees that come with them
@@ -61,6 +67,8 @@ fn main() -> ExitCode {
         Experiment::ChoiStructure(args) => choi_structure::run(&args),
         Experiment::HuangParameters(args) => huang_parameters::run(&args),
         Experiment::HuangTable(args) => huang_table::run(&args),
+        Experiment::NewsgroupsLikelihood(args) => newsgroups_likelihood::run(&args, &data),
+        Experiment::Density(args) => density::run(&args, &data),
         Experiment::RuffiniDecompositions(args) => ruffini_decompositions::run(&args),
         Experiment::Phylogeny => phylogeny::run(&data),
         Experiment::Sectors => sectors::run(&data),
@@ -80,6 +88,11 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     ExitCode::SUCCESS
+}
+
+/// Says how far a long experiment is.
+fn note(message: &str) {
+    eprintln!("{message}");
 }
 
 /// The folder of real data if it has this part, else a line that says that the test is skipped.

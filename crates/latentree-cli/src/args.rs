@@ -86,15 +86,16 @@ pub(crate) struct ModelArgs {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Rows, variables, kinds, missing cells, sparsity, and pairs too weak to use
+    /// Rows, variables, kinds, missing cells, sparsity, and pairs too weak to use; or what a model says and how good it is
     #[command(
         after_help = "Examples:\n  latentree describe examples/clinic.csv\n  latentree describe docword.kos.txt.gz --names vocab.kos.txt\n  \
-                            latentree describe events.csv --events patient_id,icd9 --json"
+                            latentree describe events.csv --events patient_id,icd9 --json\n  latentree describe model.json data.csv"
     )]
     Describe(DescribeArgs),
     /// The hidden tree behind data, and all its probabilities
     #[command(
-        after_help = "Learners: likelihood (several trees polished by likelihood), nj, snj, rg, clrg, clnj, clblind, plrg, chow-liu; auto \
+        after_help = "Learners: likelihood (several trees polished by likelihood), nj, snj, rg, clrg, clnj, clblind, plrg, chow-liu, reg-clrg and reg-clnj \
+                      (only the hidden variables that raise BIC), hclt (a hidden variable per inner node of the Chow-Liu tree); auto \
                       takes likelihood for up to 300 variables, nj for a matrix of distances, else clnj.\n\
                       Parameters: continuous columns give a Gaussian model and --distance symmetric a symmetric one, by the lengths of edges; all \
                       others hidden variables of --hidden-states states, by moments and then EM.\n\
@@ -103,6 +104,9 @@ pub(crate) enum Command {
                       latentree learn data.csv --tree tree.nwk --hidden-states 3 --parameters moments -o model.json\n  \
                       latentree learn examples/clinic.csv --structure clnj -o tree.nwk\n  \
                       latentree learn both.moments -o model.json --json\n  \
+                      latentree learn data.csv --select bic -o model.json\n  \
+                      latentree learn train.csv --select validation --validation valid.csv -o model.json\n  \
+                      latentree learn data.csv --candidates && latentree learn data.csv --structure reg-clnj --accept v3,v7 -o model.json\n  \
                       latentree learn --distances d.phy --structure nj -o tree.nwk"
     )]
     Learn(Box<LearnArgs>),
@@ -166,12 +170,15 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {
-    /// Data file
-    #[arg(value_name = "DATA")]
+    /// Data file, or a model (.json, .bif, .xmlbif)
+    #[arg(value_name = "DATA|MODEL")]
     pub(crate) data: PathBuf,
+    /// With a model: data to see how well it explains them
+    #[arg(value_name = "DATA")]
+    pub(crate) rows: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: DataArgs,
-    /// Variables to list in the table (0: all)
+    /// Variables to list in the table, of a model hidden ones, edges and pairs (0: all)
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) top: usize,
 }
@@ -187,17 +194,17 @@ pub(crate) struct LearnArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) distances: Option<PathBuf>,
     /// Output file: a model as JSON, or the tree in the format of the ending
-    #[arg(short, long, value_name = "MODEL")]
-    pub(crate) output: PathBuf,
-    /// Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind or plrg
+    #[arg(short, long, value_name = "MODEL", required_unless_present = "candidates")]
+    pub(crate) output: Option<PathBuf>,
+    /// Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind, plrg, reg-clrg, reg-clnj or hclt
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) structure: String,
     /// Which distance: auto, gaussian, logdet, multivariate, symmetric or canonical
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) distance: String,
-    /// States of the hidden variables, for distances [default: 2]
-    #[arg(long, value_name = "K")]
-    pub(crate) hidden_states: Option<usize>,
+    /// States of the hidden variables, or auto: as many as BIC, or the validation rows, ask for [default: 2]
+    #[arg(long, value_name = "K|auto")]
+    pub(crate) hidden_states: Option<String>,
     /// Standard errors that a pair must be from zero to connect two variables: larger cuts off weak ones, 0 keeps all in one tree
     #[arg(long, value_name = "Z", default_value_t = 2.0)]
     pub(crate) significance: f64,
@@ -228,7 +235,7 @@ pub(crate) struct LearnArgs {
     /// Where EM starts: moments, lcm (a latent class model's classes in every hidden node) or random [default: moments; lcm for --parameters em]
     #[arg(long, value_name = "NAME")]
     pub(crate) start: Option<String>,
-    /// Starts of EM that are tried (lcm and random)
+    /// Starts of EM that are tried (lcm and random); half as many of a search by BIC
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) restarts: usize,
     /// Most passes of EM over the rows [default: 500]
@@ -237,9 +244,24 @@ pub(crate) struct LearnArgs {
     /// Relative gain of the log-likelihood at which EM ends [default: 1e-7]
     #[arg(long, value_name = "GAIN")]
     pub(crate) em_tolerance: Option<f64>,
-    /// Pseudo-count that EM adds to every cell of its tables
-    #[arg(long, value_name = "WEIGHT", default_value_t = 0.01)]
-    pub(crate) em_smoothing: f64,
+    /// Pseudo-count that EM adds to every cell of its tables [default: 0.01; chosen with --select validation]
+    #[arg(long, value_name = "WEIGHT")]
+    pub(crate) em_smoothing: Option<f64>,
+    /// Rows to validate on: EM stops where their likelihood stops rising. A file with the same columns, or a share of the rows such as 0.1
+    #[arg(long, value_name = "FILE|FRACTION")]
+    pub(crate) validation: Option<String>,
+    /// Search for the best tree (with --structure auto) and numbers of states by this: bic, or validation (the likelihood of the --validation rows)
+    #[arg(long, value_name = "CRITERION")]
+    pub(crate) select: Option<String>,
+    /// Print the subtrees that reg-clnj (or reg-clrg) chooses from, with what each gains in BIC, and learn nothing
+    #[arg(long, conflicts_with_all = ["distances", "tree"])]
+    pub(crate) candidates: bool,
+    /// With reg-clrg and reg-clnj, take the candidates of these inner nodes only
+    #[arg(long, value_name = "V3,V7", value_delimiter = ',')]
+    pub(crate) accept: Option<Vec<String>>,
+    /// Keep the state of EM in this directory, and go on from what is there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) checkpoint: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -10,7 +10,8 @@
 //! 6. [`inference`]: exact answers, linear in the tree ([`inference::Inference`]);
 //! 7. [`report`]: a model for people and for other programs.
 //!
-//! [`em`] fits a model's parameters to rows by maximum likelihood; it stands on [`model`] and [`inference`]. [`learn`] goes the whole path.
+//! [`em`] fits a model's parameters to rows by maximum likelihood; it stands on [`model`] and [`inference`]. [`learn`] goes the whole path,
+//! [`selection`] chooses trees and numbers of states.
 //!
 //! The floor they share is [`tree`] (an arena tree and its splits), [`linalg`], [`tensor`] (third moments and their components),
 //! [`mod@file`] and the one [`Error`];
@@ -57,6 +58,7 @@ pub mod moments;
 mod observer;
 pub mod parameters;
 pub mod report;
+pub mod selection;
 pub mod simulate;
 pub mod structure;
 pub mod tensor;

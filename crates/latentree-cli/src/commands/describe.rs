@@ -15,6 +15,10 @@ use crate::printer::{Printer, number, shown, table};
 const MOST_PAIRED: usize = 4000;
 
 pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure> {
+    let is_model = matches!(latentree::file::ending(&args.data).as_str(), "json" | "bif" | "xmlbif");
+    if is_model || args.rows.is_some() {
+        return super::describe_model::run(args, printer);
+    }
     let mut reader = open_data(&args.data, &args.reading, printer)?;
     let warnings = reader.warnings().to_vec();
     let schema = reader.schema().clone();

@@ -1,21 +1,23 @@
 //! `learn DATA -o MODEL`: the hidden tree behind data, and its parameters.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
-use latentree::data::{BatchSource as _, Reader};
+use latentree::data::{BatchSource as _, Dataset, Reader};
 use latentree::distance::{DistanceMatrix, DistanceOptions, Estimator};
-use latentree::learn::{EmStart, Learned, Learning, Source, Stage, tree_over};
+use latentree::learn::{Criterion, EmStart, Learned, Learning, Source, Stage, Validation, tree_over};
 use latentree::model::{Marginal, ModelFile};
 use latentree::moments::PairMoments;
-use latentree::report::{self, Format, View};
+use latentree::report::{self, Format, GoodnessOptions, View};
+use latentree::selection::CandidateScore;
 use latentree::structure::Contraction;
 use latentree::tree::Tree;
-use latentree::{Error, NodeIx, Result};
+use latentree::{ColIx, Error, NodeIx, Result, Silent};
 use serde_json::json;
 
 use super::simulate::{is_newick, read_tree};
-use super::{is_stream, open_data};
+use super::{is_stream, open_data, read_options};
 use crate::Failure;
 use crate::args::LearnArgs;
 use crate::printer::{Printer, number};
@@ -32,6 +34,7 @@ enum Opened {
 
 pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
     let mut learning = learning(args, seed)?;
+    let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let path =
         args.distances.as_ref().or(args.data.as_ref()).ok_or_else(|| Error::option("learn", "give DATA, or --distances FILE"))?;
     let begun = Instant::now();
@@ -46,6 +49,18 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
         };
         learning = learning.tree(Some(tree_over(&tree, schema).map_err(|error| error.in_file(file))?));
     }
+    if let (Some(text), Opened::Rows(reader)) = (&args.validation, &opened) {
+        learning = learning.validation(Some(validation(text, args, reader, printer)?));
+    } else if args.validation.is_some() {
+        return Err(Error::option("--validation", "it stops EM, which needs rows to learn from; learn from the data").into());
+    }
+    if args.candidates {
+        let Opened::Rows(mut reader) = opened else {
+            return Err(Error::option("--candidates", "they are compared by models of rows; learn from the data").into());
+        };
+        let candidates = learning.candidates(Source::Rows(&mut *reader), printer).map_err(|error| error.in_file(path))?;
+        return Ok(super::learn_candidates::show(&candidates, printer)?);
+    }
     let learned = match opened {
         Opened::Rows(mut reader) => learning.run(Source::Rows(&mut *reader), printer).map(|learned| {
             let mut learned = learned.with_data_digest(reader.digest());
@@ -57,8 +72,8 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
     };
     let mut learned = learned.map_err(|error| error.in_file(path))?;
     learned.stages.insert(0, Stage { name: "reading".to_owned(), seconds: reading });
-    write(&learned.file, &args.output)?;
-    if is_stream(&args.output) {
+    write(&learned.file, output)?;
+    if is_stream(output) {
         return Ok(());
     }
     Ok(show(args, &learned, printer)?)
@@ -70,6 +85,16 @@ fn learning(args: &LearnArgs, seed: u64) -> Result<Learning> {
         .significance((args.significance != 0.0).then_some(args.significance))
         .smoothing(args.smoothing);
     let contraction = args.contract.as_deref().map_or(Ok(Contraction::ByInput), str::parse)?;
+    let (hidden_states, is_auto) = match args.hidden_states.as_deref() {
+        None => (None, false),
+        Some("auto") => (None, true),
+        Some(text) => {
+            let number = text.parse::<usize>();
+            let problem = format!("{text:?} is not auto or a number of states, 2 or more");
+            (Some(number.map_err(|_| Error::option("--hidden-states", problem))?), false)
+        }
+    };
+    let select: Option<Criterion> = args.select.as_deref().map(str::parse).transpose()?;
     let start: Option<EmStart> = args.start.as_deref().map(str::parse).transpose()?;
     Ok(Learning::new()
         .structure(args.structure.parse()?)
@@ -77,7 +102,11 @@ fn learning(args: &LearnArgs, seed: u64) -> Result<Learning> {
         .epsilon(args.epsilon)
         .tau(args.tau)
         .distances(distances)
-        .hidden_states(args.hidden_states)
+        .hidden_states(hidden_states)
+        .hidden_states_auto(is_auto)
+        .select(select)
+        .accept(args.accept.clone())
+        .checkpoint(args.checkpoint.clone())
         .bootstrap(args.bootstrap)
         .parameters(args.parameters.parse()?)
         .decomposition(args.decomposition.parse()?)
@@ -87,6 +116,35 @@ fn learning(args: &LearnArgs, seed: u64) -> Result<Learning> {
         .em_tolerance(args.em_tolerance)
         .em_smoothing(args.em_smoothing)
         .seed(seed))
+}
+
+/// Rows to validate on: a share of the data, or a file with their columns.
+fn validation(text: &str, args: &LearnArgs, reader: &Reader, printer: &Printer) -> Result<Validation> {
+    let path = Path::new(text);
+    match text.parse::<f64>() {
+        Ok(fraction) if !path.exists() => return Ok(Validation::Fraction(fraction)),
+        _ => {}
+    }
+    let options = read_options(&args.reading)?.schema(Arc::clone(reader.schema()));
+    let mut rows = latentree::data::open(path, &options)?;
+    let names = |columns: &[ColIx]| {
+        let names = columns.iter().take(5).map(|&column| reader.schema().column(column).name.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    if !rows.absent_columns().is_empty() {
+        let absent = rows.absent_columns();
+        return Err(Error::Mismatch {
+            left: "the data".to_owned(),
+            right: path.display().to_string(),
+            problem: format!(
+                "{} columns of the data are not there: {}; give rows with the same columns",
+                absent.len(),
+                names(absent)
+            ),
+        });
+    }
+    rows.warnings().iter().for_each(|warning| printer.note(warning));
+    Ok(Validation::Rows(Dataset::read(&mut rows)?))
 }
 
 fn open(args: &LearnArgs, path: &Path, printer: &Printer) -> Result<Opened> {
@@ -123,6 +181,8 @@ fn write(file: &ModelFile, path: &Path) -> Result<()> {
 
 fn show(args: &LearnArgs, learned: &Learned, printer: &Printer) -> std::io::Result<()> {
     let tree = learned.tree();
+    let goodness = learned.model().map(|model| report::goodness(model, None, GoodnessOptions::default(), &Silent)).transpose();
+    let goodness = goodness.ok().flatten();
     let json = json!({
         "stages": learned.stages,
         "rows": learned.rows,
@@ -137,6 +197,13 @@ fn show(args: &LearnArgs, learned: &Learned, printer: &Printer) -> std::io::Resu
         "free_parameters": learned.free_parameters,
         "log_likelihood": learned.log_likelihood,
         "bic": learned.bic,
+        "aic": aic(learned),
+        "select": learned.criterion.map(Criterion::name),
+        "validation_rows": learned.validation_rows,
+        "validation_mean_log_likelihood": learned.validation,
+        "candidates": learned.candidates,
+        "hidden_variables": goodness.as_ref().map(|goodness| &goodness.hidden_variables),
+        "edge_information": goodness.as_ref().map(|goodness| &goodness.edges),
         "em_iterations": learned.em_iterations,
         "converged": learned.converged,
         "warnings": learned.warnings,
@@ -159,9 +226,22 @@ fn show(args: &LearnArgs, learned: &Learned, printer: &Printer) -> std::io::Resu
         if let Some(bic) = learned.bic {
             writeln!(out, "BIC (larger better)  {}", number(bic))?;
         }
+        if let Some(value) = learned.validation {
+            writeln!(out, "validation, per row  {}", number(value))?;
+        }
+        if let Some(best) = learned.candidates.iter().max_by(|a, b| a.validation.total_cmp(&b.validation)) {
+            let CandidateScore { tree, hidden_states, smoothing, .. } = best;
+            writeln!(
+                out,
+                "chosen               {tree}, {hidden_states} states, smoothing {smoothing:.3}, of {} candidates",
+                learned.candidates.len()
+            )?;
+        }
         let seconds: f64 = learned.stages.iter().map(|stage| stage.seconds).sum();
         writeln!(out, "seconds              {seconds:.2}")?;
-        writeln!(out, "written              {}", args.output.display())?;
+        if let Some(output) = &args.output {
+            writeln!(out, "written              {}", output.display())?;
+        }
         write_hidden(out, tree, &learned.file)?;
         if tree.n_nodes() <= SHOWN_NODES {
             let legend = if args.bootstrap.is_some() { "lengths, and support by the bootstrap" } else { "lengths" };
@@ -169,6 +249,11 @@ fn show(args: &LearnArgs, learned: &Learned, printer: &Printer) -> std::io::Resu
         }
         Ok(())
     })
+}
+
+/// Akaike's criterion on the scale of the log-likelihood.
+fn aic(learned: &Learned) -> Option<f64> {
+    Some(learned.log_likelihood? - learned.free_parameters? as f64)
 }
 
 /// Hidden variables that are listed.

@@ -2,10 +2,12 @@
 
 mod compare;
 mod describe;
+mod describe_model;
 mod distances;
 mod export;
 mod infer;
 mod learn;
+mod learn_candidates;
 mod merge;
 mod moments;
 mod query;

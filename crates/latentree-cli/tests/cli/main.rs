@@ -3,4 +3,5 @@
 mod bad_input;
 mod harness;
 mod learn;
+mod selection;
 mod verbs;

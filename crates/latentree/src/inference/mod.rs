@@ -9,6 +9,7 @@ mod evidence;
 mod expectation;
 mod gaussian;
 mod impute;
+mod kernel;
 mod log_likelihood;
 mod most_probable;
 mod number;

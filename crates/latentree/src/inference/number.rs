@@ -5,6 +5,8 @@
 //! brought back by evidence elsewhere in the tree); then the same code runs on [`Wide`] numbers, whose exponent is an integer
 //! of its own.
 
+use super::kernel::{self, Matrix};
+
 /// What message passing asks of a number.
 pub(crate) trait Number: Copy + Send + Sync + Default + 'static {
     /// Zero.
@@ -32,6 +34,25 @@ pub(crate) trait Number: Copy + Send + Sync + Default + 'static {
     #[inline(always)]
     fn dot(a: &[Self], b: &[Self]) -> Self {
         a.iter().zip(b).fold(Self::ZERO, |sum, (a, b)| sum.plus(a.times(*b)))
+    }
+
+    /// [`kernel::mix`], where numbers have it: says whether it was done.
+    #[inline(always)]
+    fn mix(_: Matrix<'_>, _: (usize, usize), _: &[Self], _: &mut [Self], _: usize, _: usize) -> bool {
+        false
+    }
+
+    /// [`kernel::turn`] and [`kernel::correlate`], where numbers have them: says whether it was done.
+    #[inline(always)]
+    fn correlate(
+        _: &[f64],
+        _: (usize, usize),
+        _: [&[Self]; 2],
+        _: (usize, usize),
+        _scratch: &mut Vec<f64>,
+        _counts: &mut [f64],
+    ) -> bool {
+        false
     }
 
     /// `Σ a·b` for numbers that fit `f64`.
@@ -93,6 +114,34 @@ impl Number for f64 {
         }
         let exponent = ((bits & FIELD) >> 52) as i64 - 1022;
         (f64::from_bits((bits & !FIELD) | (1022 << 52)), exponent)
+    }
+
+    #[inline(always)]
+    fn mix(matrix: Matrix<'_>, sizes: (usize, usize), input: &[Self], output: &mut [Self], stride: usize, n_rows: usize) -> bool {
+        if sizes.0.min(sizes.1) < kernel::FEWEST_STATES {
+            return false;
+        }
+        kernel::mix(matrix, sizes, input, output, stride, n_rows);
+        true
+    }
+
+    #[inline(always)]
+    fn correlate(
+        table: &[f64],
+        sizes: (usize, usize),
+        [a, b]: [&[Self]; 2],
+        (stride, n_rows): (usize, usize),
+        scratch: &mut Vec<f64>,
+        counts: &mut [f64],
+    ) -> bool {
+        if sizes.0.min(sizes.1) < kernel::FEWEST_STATES {
+            return false;
+        }
+        let width = kernel::padded(sizes.1);
+        scratch.resize(width * stride, 0.0);
+        kernel::turn(b, sizes.1, width, stride, n_rows, scratch);
+        kernel::correlate(table, sizes, a, scratch, stride, n_rows, counts);
+        true
     }
 
     #[inline(always)]

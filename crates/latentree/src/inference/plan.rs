@@ -91,6 +91,8 @@ pub(crate) struct Plan {
     pub(crate) block_rows: usize,
     /// Whether a column's codes fit a byte.
     pub(crate) is_small: Vec<bool>,
+    /// Whether nodes have so many states that most of the time goes to matrix products.
+    pub(crate) is_wide: bool,
 }
 
 fn log2_smallest(values: &[f64], positive_only: bool) -> f64 {
@@ -120,6 +122,7 @@ impl Plan {
             needs_wide: false,
             block_rows: 0,
             is_small: model.schema().columns().iter().map(|column| column.kind.n_states().is_some_and(|n| n < 256)).collect(),
+            is_wide: model.hidden().any(|node| model.n_states(node).is_some_and(|n_states| n_states >= 8)),
         };
         // Arrays in the order of the schedule, so that a pass walks through memory.
         for &node in model.rooted().order.iter().rev() {
@@ -213,7 +216,7 @@ impl Plan {
             });
         }
         // Arrays of a block should stay in the second-level cache.
-        plan.block_rows = (32_768 / plan.n_states.max(1)).clamp(16, 256) & !7;
+        plan.block_rows = (if plan.is_wide { 98_304 } else { 32_768 } / plan.n_states.max(1)).clamp(16, 256) & !7;
         plan
     }
 }

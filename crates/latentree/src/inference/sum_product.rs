@@ -10,6 +10,7 @@
 use super::density::add_ln_density;
 use super::evidence::{Cells, EvidenceBlock};
 use super::expectation::{CountLayout, count_emission};
+use super::kernel::Matrix;
 use super::number::Number;
 use super::plan::{Plan, Role, Step};
 use crate::index::NodeIx;
@@ -36,6 +37,7 @@ pub(crate) struct Workspace<N> {
     ln_likelihood: Vec<f64>,
     /// Posterior of the parent over the message of the node being visited, per state of the parent; in the downward pass.
     ratios: Vec<N>,
+    turned: Vec<f64>,
 }
 
 impl<N: Number> Workspace<N> {
@@ -55,6 +57,7 @@ impl<N: Number> Workspace<N> {
             weight_of_one: vec![0.0; stride],
             ln_likelihood: vec![0.0; stride],
             ratios: vec![N::ZERO; most_parent_states * stride],
+            turned: Vec::new(),
         }
     }
 
@@ -81,12 +84,24 @@ impl<N: Number> Workspace<N> {
     /// The upward pass: fills products, messages and the log-likelihood of each row.
     pub(crate) fn up(&mut self, plan: &Plan, block: &EvidenceBlock<'_>) {
         #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor was just asked and has AVX2. The code is the same; without fused multiply-add the
+        if plan.is_wide && std::arch::is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor was just asked and has AVX-512. The code is the same; without fused multiply-add the
             // wider registers do not change a single rounding.
+            unsafe { self.up_avx512(plan, block) };
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
             unsafe { self.up_avx2(plan, block) };
             return;
         }
+        self.up_portable(plan, block);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    fn up_avx512(&mut self, plan: &Plan, block: &EvidenceBlock<'_>) {
         self.up_portable(plan, block);
     }
 
@@ -202,11 +217,21 @@ impl<N: Number> Workspace<N> {
     #[inline(always)]
     fn send(&mut self, step: &Step, offset: usize, message: usize, table: &[f64]) {
         let (n_rows, stride) = (self.n_rows, self.stride);
+        let matrix = Matrix { values: table, output_step: step.n_states, input_step: 1 };
+        let is_mixed = N::mix(
+            matrix,
+            (step.n_parent_states, step.n_states),
+            &self.products[offset * stride..(offset + step.n_states) * stride],
+            &mut self.messages[message * stride..(message + step.n_parent_states) * stride],
+            stride,
+            n_rows,
+        );
         for parent_state in 0..step.n_parent_states {
             let row = &table[parent_state * step.n_states..][..step.n_states];
             let out = &mut self.messages[(message + parent_state) * stride..][..n_rows];
             let product = |state: usize| &self.products[(offset + state) * stride..][..n_rows];
             match *row {
+                _ if is_mixed => {}
                 [a, b] => {
                     for ((out, x), y) in out.iter_mut().zip(product(0)).zip(product(1)) {
                         *out = x.times_f64(a).plus(y.times_f64(b));
@@ -345,12 +370,30 @@ impl<N: Number> Workspace<N> {
     ) {
         self.beliefs.resize(self.products.len(), N::ZERO);
         #[cfg(target_arch = "x86_64")]
+        if plan.is_wide && std::arch::is_x86_feature_detected!("avx512f") {
+            // SAFETY: as in `up`.
+            unsafe { self.down_and_count_avx512(plan, block, weights, layout, counts) };
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor was just asked and has AVX2. The code is the same; without fused multiply-add the
-            // wider registers do not change a single rounding.
+            // SAFETY: as in `up`.
             unsafe { self.down_and_count_avx2(plan, block, weights, layout, counts) };
             return;
         }
+        self.down_and_count_portable(plan, block, weights, layout, counts);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    fn down_and_count_avx512(
+        &mut self,
+        plan: &Plan,
+        block: &EvidenceBlock<'_>,
+        weights: Option<&[f64]>,
+        layout: &CountLayout,
+        counts: &mut [f64],
+    ) {
         self.down_and_count_portable(plan, block, weights, layout, counts);
     }
 
@@ -425,9 +468,24 @@ impl<N: Number> Workspace<N> {
             }
         }
         let ratio = |parent_state: usize| &self.ratios[parent_state * stride..][..n_rows];
+        let matrix = Matrix { values: table, output_step: 1, input_step: step.n_states };
+        let is_mixed = N::mix(
+            matrix,
+            (step.n_states, step.n_parent_states),
+            &self.ratios,
+            &mut self.beliefs[offset * stride..(offset + step.n_states) * stride],
+            stride,
+            n_rows,
+        );
         for state in 0..step.n_states {
             let belief = &mut self.beliefs[(offset + state) * stride..][..n_rows];
             let product = &self.products[(offset + state) * stride..][..n_rows];
+            if is_mixed {
+                for (belief, product) in belief.iter_mut().zip(product) {
+                    *belief = product.times(*belief);
+                }
+                continue;
+            }
             if step.n_parent_states == 2 {
                 let (a, b) = (table[state], table[step.n_states + state]);
                 for (((belief, product), x), y) in belief.iter_mut().zip(product).zip(ratio(0)).zip(ratio(1)) {
@@ -452,7 +510,18 @@ impl<N: Number> Workspace<N> {
 
     /// Adds the expected counts of a node just visited by [`down_step`](Self::down_step): `T(s|p) Σ_rows ratio(p) · product(s)`.
     #[inline(always)]
-    fn count_edge(&self, step: &Step, offset: usize, table: &[f64], counts: &mut [f64]) {
+    fn count_edge(&mut self, step: &Step, offset: usize, table: &[f64], counts: &mut [f64]) {
+        let is_counted = N::correlate(
+            table,
+            (step.n_parent_states, step.n_states),
+            [&self.ratios, &self.products[offset * self.stride..(offset + step.n_states) * self.stride]],
+            (self.stride, self.n_rows),
+            &mut self.turned,
+            counts,
+        );
+        if is_counted {
+            return;
+        }
         for parent_state in 0..step.n_parent_states {
             let ratio = &self.ratios[parent_state * self.stride..][..self.n_rows];
             for state in 0..step.n_states {

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use super::Criterion;
 use crate::distance::Estimator;
 use crate::model::{LatentTree, ModelFile};
+use crate::selection::CandidateScore;
 use crate::structure::LearnerName;
 use crate::tree::Tree;
 
@@ -36,6 +38,14 @@ pub struct Learned {
     pub log_likelihood: Option<f64>,
     /// `log_likelihood − ½ free_parameters · ln weight`: larger is better.
     pub bic: Option<f64>,
+    /// Mean log-likelihood of the validation rows.
+    pub validation: Option<f64>,
+    /// Number of validation rows.
+    pub validation_rows: Option<u64>,
+    /// What decided between models, if a search did.
+    pub criterion: Option<Criterion>,
+    /// The candidates that validation rows decided between.
+    pub candidates: Vec<CandidateScore>,
     /// Passes of EM over the rows.
     pub em_iterations: Option<usize>,
     /// Whether everything iterative came to its end.

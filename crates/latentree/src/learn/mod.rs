@@ -28,12 +28,16 @@
 //! # Ok::<(), latentree::Error>(())
 //! ```
 
+mod candidates;
+mod checkpoint;
 mod learned;
 mod options;
 mod parameters;
 mod recorder;
 mod run;
+mod search;
+mod split;
 
 pub use learned::{Learned, Stage};
-pub use options::{EmStart, Learning, ParameterMethod, Source};
+pub use options::{Criterion, EmStart, Learning, ParameterMethod, Source, Validation};
 pub use run::tree_over;

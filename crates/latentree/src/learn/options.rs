@@ -1,9 +1,10 @@
 //! What is learned from, and how.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::data::BatchSource;
+use crate::data::{BatchSource, Dataset};
 use crate::distance::{DistanceMatrix, DistanceOptions};
 use crate::em::Smoothing;
 use crate::error::{Error, Result};
@@ -106,6 +107,49 @@ impl FromStr for EmStart {
     }
 }
 
+/// Rows by which EM is stopped and candidates are compared.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Validation {
+    /// These, which are not learned from.
+    Rows(Dataset),
+    /// About this share of the rows, drawn by the seed and then not learned from.
+    Fraction(f64),
+}
+
+/// What decides between models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Criterion {
+    /// The Bayesian information criterion; see [`by_bic`](crate::selection::by_bic).
+    Bic,
+    /// The likelihood of the validation rows; see [`by_validation`](crate::selection::by_validation).
+    Validation,
+}
+
+impl Criterion {
+    /// The name users write.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bic => "bic",
+            Self::Validation => "validation",
+        }
+    }
+}
+
+impl FromStr for Criterion {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "bic" => Ok(Self::Bic),
+            "validation" => Ok(Self::Validation),
+            other => Err(Error::option("--select", format!("{other:?} is not bic or validation"))),
+        }
+    }
+}
+
 /// How a model is learned; the options have the names and defaults of the command line's.
 #[derive(Debug, Clone)]
 pub struct Learning {
@@ -123,7 +167,12 @@ pub struct Learning {
     pub(super) restarts: usize,
     pub(super) em_iterations: Option<usize>,
     pub(super) em_tolerance: Option<f64>,
-    pub(super) em_smoothing: f64,
+    pub(super) em_smoothing: Option<f64>,
+    pub(super) validation: Option<Validation>,
+    pub(super) select: Option<Criterion>,
+    pub(super) states_auto: bool,
+    pub(super) accept: Option<Vec<String>>,
+    pub(super) checkpoint: Option<PathBuf>,
     pub(super) seed: u64,
 }
 
@@ -152,7 +201,12 @@ impl Learning {
             restarts: 5,
             em_iterations: None,
             em_tolerance: None,
-            em_smoothing: Smoothing::default().pseudo_count,
+            em_smoothing: None,
+            validation: None,
+            select: None,
+            states_auto: false,
+            accept: None,
+            checkpoint: None,
             seed: 0,
         }
     }
@@ -255,11 +309,60 @@ impl Learning {
         self
     }
 
-    /// Pseudo-count that EM adds to every cell of its tables.
+    /// Pseudo-count that EM adds to every cell of its tables; by default 0.01, and chosen where [`Criterion::Validation`] decides.
     #[must_use]
-    pub fn em_smoothing(mut self, pseudo_count: f64) -> Self {
+    pub fn em_smoothing(mut self, pseudo_count: Option<f64>) -> Self {
         self.em_smoothing = pseudo_count;
         self
+    }
+
+    /// Rows by which EM is stopped, and candidates are compared where [`Criterion::Validation`] decides.
+    #[must_use]
+    pub fn validation(mut self, validation: Option<Validation>) -> Self {
+        self.validation = validation;
+        self
+    }
+
+    /// Searches for the best model by a criterion: trees, where [`structure`](Self::structure) is `auto` and no tree is given, and numbers of states, where none is
+    /// given.
+    #[must_use]
+    pub fn select(mut self, criterion: Option<Criterion>) -> Self {
+        self.select = criterion;
+        self
+    }
+
+    /// Searches for the numbers of states: by the validation rows where there are some, else by BIC, unless [`select`](Self::select) says by what.
+    #[must_use]
+    pub fn hidden_states_auto(mut self, auto: bool) -> Self {
+        self.states_auto = auto;
+        self
+    }
+
+    /// With `reg-clrg` and `reg-clnj`, takes the candidates of these inner nodes instead of those that raise BIC.
+    #[must_use]
+    pub fn accept(mut self, leaders: Option<Vec<String>>) -> Self {
+        self.accept = leaders;
+        self
+    }
+
+    /// A directory in which EM keeps its state and from which it goes on: the result has the same bytes as if it had never been interrupted.
+    #[must_use]
+    pub fn checkpoint(mut self, directory: Option<PathBuf>) -> Self {
+        self.checkpoint = directory;
+        self
+    }
+
+    /// The criterion that decides, if one does.
+    pub(super) fn criterion(&self) -> Option<Criterion> {
+        let by_states = self.states_auto.then_some(match self.validation {
+            Some(_) => Criterion::Validation,
+            None => Criterion::Bic,
+        });
+        self.select.or(by_states)
+    }
+
+    pub(super) fn smoothing(&self) -> Smoothing {
+        self.em_smoothing.map_or_else(Smoothing::default, Smoothing::pseudo_count)
     }
 
     /// The seed of everything random.
@@ -269,17 +372,20 @@ impl Learning {
         self
     }
 
-    pub(super) fn structure_options(&self) -> StructureOptions {
-        let distances = match self.hidden_states {
+    pub(super) fn distance_options(&self) -> DistanceOptions {
+        match self.hidden_states {
             Some(hidden_states) => self.distances.hidden_states(Some(hidden_states)),
             None => self.distances,
-        };
+        }
+    }
+
+    pub(super) fn structure_options(&self) -> StructureOptions {
         StructureOptions::new()
             .learner(self.structure)
             .contraction(self.contraction)
             .epsilon(self.epsilon)
             .tau(self.tau)
-            .distances(distances)
+            .distances(self.distance_options())
     }
 
     /// Looks at what no stage looks at in time.
@@ -292,6 +398,44 @@ impl Learning {
         }
         if self.start.is_some() && self.parameters == ParameterMethod::Moments {
             return Err(Error::option("--start", "--parameters moments has no start; it is for em and moments+em"));
+        }
+        let by_rows = [ParameterMethod::Auto, ParameterMethod::Em, ParameterMethod::MomentsAndEm].contains(&self.parameters);
+        let refused = |option: &str, problem: &str| Err(Error::option(option, problem));
+        match (&self.validation, self.criterion()) {
+            (Some(Validation::Fraction(fraction)), _) if !(*fraction > 0.0 && *fraction < 1.0) => {
+                return refused(
+                    "--validation",
+                    &format!("a fraction of {fraction} given; a number between 0 and 1 is needed, such as 0.1"),
+                );
+            }
+            (Some(_), _) if !by_rows => return refused("--validation", "it stops EM: use --parameters em or moments+em"),
+            (None, Some(Criterion::Validation)) => {
+                return refused(
+                    "--select",
+                    "validation needs rows to validate on: give --validation FILE or a fraction such as 0.1",
+                );
+            }
+            (_, Some(_)) if !by_rows => {
+                return refused("--select", "models are compared after EM: use --parameters auto, em or moments+em");
+            }
+            (_, Some(_)) if self.bootstrap.is_some() => {
+                return refused("--bootstrap", "it is not for --select or --hidden-states auto");
+            }
+            (_, Some(_)) if self.checkpoint.is_some() => {
+                return refused("--checkpoint", "it keeps the EM of one model; leave out --select and --hidden-states auto");
+            }
+            _ => {}
+        }
+        if self.checkpoint.is_some() && !by_rows {
+            return refused("--checkpoint", "it keeps the state of EM: use --parameters em or moments+em");
+        }
+        let is_regularised =
+            matches!(self.structure, LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping);
+        if self.accept.is_some() && !is_regularised {
+            return refused("--accept", "only reg-clrg and reg-clnj choose from candidates");
+        }
+        if is_regularised && self.bootstrap.is_some() {
+            return refused("--bootstrap", "it is not for reg-clrg and reg-clnj, whose candidates need the rows themselves");
         }
         Ok(())
     }

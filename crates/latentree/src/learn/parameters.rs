@@ -1,9 +1,10 @@
 //! The parameters of a learned or given tree, from rows: by moments, by EM, or by both.
 
+use super::checkpoint::Checkpoint;
 use super::recorder::{Unwarned, warn_briefly};
 use super::{EmStart, Learning, ParameterMethod};
 use crate::data::Dataset;
-use crate::em::{Em, Smoothing, Start, template};
+use crate::em::{Em, Start, template};
 use crate::error::Result;
 use crate::model::{LatentTree, Provenance};
 use crate::moments::PairMoments;
@@ -20,71 +21,114 @@ pub(super) struct Found {
 
 /// Hidden states where none are asked for.
 pub(super) const DEFAULT_STATES: usize = 2;
+/// Models without a rise of the validation rows' likelihood after which EM ends.
+const PATIENCE: usize = 10;
+
+/// What parameters are learned from.
+pub(super) struct Rows<'a> {
+    pub(super) data: &'a Dataset,
+    pub(super) validation: Option<&'a Dataset>,
+    pub(super) moments: &'a PairMoments,
+}
 
 /// The parameters of a tree with discrete hidden nodes.
-pub(super) fn discrete(learning: &Learning, tree: &Tree, data: &Dataset, observer: &dyn Observer) -> Result<Found> {
-    let (k, seed) = (learning.hidden_states.unwrap_or(DEFAULT_STATES), learning.seed);
+pub(super) fn discrete(learning: &Learning, tree: &Tree, rows: &Rows<'_>, observer: &dyn Observer) -> Result<Found> {
+    let (k, seed, restarts) = (learning.hidden_states.unwrap_or(DEFAULT_STATES), learning.seed, learning.restarts);
+    let data = rows.data;
     let start = match (learning.start, learning.parameters) {
         (Some(start), _) => start,
         (None, ParameterMethod::Em) => EmStart::LatentClass,
         (None, _) => EmStart::Moments,
     };
-    let (model, start) = match start {
-        EmStart::Moments => {
-            let options = MomentOptions::new(k).decomposition(learning.decomposition).seed(seed);
-            let found = by_moments(tree, &mut data.source(), None, &options, observer)?;
-            warn_briefly(observer, &found.warnings);
-            (found.model, Start::Given)
-        }
-        EmStart::LatentClass | EmStart::Random => {
-            let mut warnings = Vec::new();
-            let tree = discrete_tree(tree, data.schema(), &mut warnings)?;
-            warnings.iter().for_each(|warning| observer.warn(warning));
-            let restarts = learning.restarts;
-            let start =
-                if start == EmStart::Random { Start::Random { restarts, seed } } else { Start::LatentClass { restarts, seed } };
-            (template(data.schema().clone(), tree, k)?, start)
-        }
+    let from_moments = || {
+        let options = MomentOptions::new(k).decomposition(learning.decomposition).seed(seed);
+        let found = by_moments(tree, &mut data.source(), None, &options, observer)?;
+        warn_briefly(observer, &found.warnings);
+        Ok(found.model)
     };
     if learning.parameters == ParameterMethod::Moments {
-        return Ok(Found { model, converged: true, em_iterations: None });
+        return Ok(Found { model: from_moments()?, converged: true, em_iterations: None });
     }
-    fit(learning, &model, start, data, observer)
+    let unfilled = || {
+        let mut warnings = Vec::new();
+        let tree = discrete_tree(tree, data.schema(), &mut warnings)?;
+        warnings.iter().for_each(|warning| observer.warn(warning));
+        template(data.schema().clone(), tree, k)
+    };
+    match start {
+        EmStart::Moments => fit(learning, Start::Given, tree, rows, from_moments, observer),
+        EmStart::LatentClass => fit(learning, Start::LatentClass { restarts, seed }, tree, rows, unfilled, observer),
+        EmStart::Random => fit(learning, Start::Random { restarts, seed }, tree, rows, unfilled, observer),
+    }
 }
 
 /// The parameters of a Gaussian tree by EM; from the model by lengths where these are known, else at random.
-pub(super) fn gaussian(
-    learning: &Learning,
-    tree: &Tree,
-    moments: &PairMoments,
-    data: &Dataset,
-    observer: &dyn Observer,
-) -> Result<Found> {
+pub(super) fn gaussian(learning: &Learning, tree: &Tree, rows: &Rows<'_>, observer: &dyn Observer) -> Result<Found> {
     let lengths_known = tree.edges().all(|edge| edge.length.is_some());
-    let random = Start::Random { restarts: learning.restarts, seed: learning.seed };
+    let (restarts, seed) = (learning.restarts, learning.seed);
     let start = match learning.start {
         None | Some(EmStart::Moments) if lengths_known => Start::Given,
-        None | Some(EmStart::Moments | EmStart::Random) => random,
-        Some(EmStart::LatentClass) => Start::LatentClass { restarts: learning.restarts, seed: learning.seed },
+        None | Some(EmStart::Moments | EmStart::Random) => Start::Random { restarts, seed },
+        Some(EmStart::LatentClass) => Start::LatentClass { restarts, seed },
     };
-    let model = match start {
-        Start::Given => from_lengths(tree, moments, FamilyByLengths::Gaussian, Provenance::default())?,
-        _ => template(data.schema().clone(), tree.clone(), 0)?,
+    let begin = || match start {
+        Start::Given => from_lengths(tree, rows.moments, FamilyByLengths::Gaussian, Provenance::default()),
+        _ => template(rows.data.schema().clone(), tree.clone(), 0),
     };
-    fit(learning, &model, start, data, observer)
+    fit(learning, start, tree, rows, begin, observer)
 }
 
-fn fit(learning: &Learning, model: &LatentTree, start: Start, data: &Dataset, observer: &dyn Observer) -> Result<Found> {
-    observer.stage("em", None);
-    let mut em = Em::new().start(start).smoothing(Smoothing::pseudo_count(learning.em_smoothing));
+fn fit(
+    learning: &Learning,
+    start: Start,
+    tree: &Tree,
+    rows: &Rows<'_>,
+    begin: impl FnOnce() -> Result<LatentTree>,
+    observer: &dyn Observer,
+) -> Result<Found> {
+    let mut em = Em::new().start(start).smoothing(learning.smoothing());
     if let Some(iterations) = learning.em_iterations {
         em = em.iterations(iterations);
     }
     if let Some(tolerance) = learning.em_tolerance {
         em = em.tolerance(tolerance);
     }
-    let fit = em.fit(model, data, &Unwarned(observer))?;
+    if let Some(validation) = rows.validation {
+        em = em.validation(validation, PATIENCE);
+    }
+    let fit = match &learning.checkpoint {
+        None => {
+            let model = begin()?;
+            observer.stage("em", None);
+            em.fit(&model, rows.data, &Unwarned(observer))?
+        }
+        Some(directory) => {
+            let run =
+                format!("{} {:?} {:?} {}", env!("CARGO_PKG_VERSION"), fingerprint(learning), describe(rows), tree.to_json());
+            let checkpoint = Checkpoint::open(directory, &run)?;
+            observer.stage("em", None);
+            checkpoint.fit(&em, begin, rows.data, &Unwarned(observer))?
+        }
+    };
     warn_briefly(observer, &fit.warnings);
     let converged = fit.converged();
     Ok(Found { model: fit.model, converged, em_iterations: Some(fit.iterations) })
+}
+
+/// The options that the result of EM depends on, besides the tree.
+fn fingerprint(learning: &Learning) -> impl std::fmt::Debug {
+    (
+        (learning.parameters, learning.start, learning.restarts, learning.hidden_states, learning.decomposition.to_string()),
+        (learning.em_iterations, learning.em_tolerance, learning.em_smoothing, learning.seed),
+    )
+}
+
+/// The rows, by their columns, number, and pair moments of the first two columns.
+fn describe(rows: &Rows<'_>) -> impl std::fmt::Debug {
+    let columns: Vec<String> =
+        rows.data.schema().columns().iter().map(|column| format!("{}={:?}", column.name, column.kind)).collect();
+    let sums: Vec<Option<f64>> = (0..columns.len()).map(|ix| rows.moments.mean(crate::ColIx::new(ix))).collect();
+    let levels: Vec<Option<Vec<f64>>> = (0..columns.len()).map(|ix| rows.moments.level_weights(crate::ColIx::new(ix))).collect();
+    let validation = rows.validation.map(Dataset::n_rows);
+    (columns, rows.data.n_rows(), rows.moments.total_weight(), sums, levels, validation)
 }

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use super::parameters::{self, DEFAULT_STATES};
+use super::parameters::{self, DEFAULT_STATES, Rows};
 use super::recorder::Recorder;
-use super::{Learned, Learning, ParameterMethod, Source};
+use super::split::split;
+use super::{Criterion, Learned, Learning, ParameterMethod, Source, Validation};
 use crate::data::{BatchSource, Dataset, Schema};
-use crate::distance::{DistanceMatrix, Estimator};
+use crate::distance::{DistanceMatrix, Estimator, choose_estimator};
 use crate::error::{Error, Result};
 use crate::inference::Inference;
 use crate::model::{LatentTree, ModelFile, Provenance};
 use crate::moments::{BlockMoments, PairMoments, fold};
 use crate::observer::Observer;
 use crate::parameters::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};
+use crate::selection::CandidateScore;
 use crate::structure::{
     LearnedStructure, LearnerName, MOST_FOR_LIKELIHOOD, Resampling, StructureInput, bootstrap_structure, describe_forest,
     learn_structure,
@@ -64,10 +66,51 @@ impl Learning {
     pub fn run(&self, source: Source<'_>, observer: &dyn Observer) -> Result<Learned> {
         let recorder = Recorder::new(observer);
         self.check()?;
-        let mut input = self.read(source, &recorder)?;
+        match (source, &self.validation) {
+            (Source::Rows(rows), Some(Validation::Fraction(fraction))) => {
+                recorder.stage("rows", rows.n_rows_hint());
+                let (learned, drawn) = split(rows, *fraction, self.seed)?;
+                self.run_on(Source::Rows(&mut learned.source()), Some(&drawn), &recorder)
+            }
+            (source @ Source::Rows(_), Some(Validation::Rows(validation))) => {
+                if validation.n_rows() == 0 {
+                    return Err(Error::option("--validation", "there are no rows in it"));
+                }
+                self.run_on(source, Some(validation), &recorder)
+            }
+            (_, Some(_)) => {
+                Err(Error::option("--validation", "it stops EM, which needs rows to learn from; learn from the data"))
+            }
+            (source, None) => self.run_on(source, None, &recorder),
+        }
+    }
+
+    fn run_on(&self, source: Source<'_>, validation: Option<&Dataset>, recorder: &Recorder<'_>) -> Result<Learned> {
+        let mut input = self.read(source, recorder)?;
+        if let (Some(rows), Some(validation)) = (&input.rows, validation)
+            && **rows.schema() != **validation.schema()
+        {
+            return Err(Error::Mismatch {
+                left: "the data".to_owned(),
+                right: "the validation rows".to_owned(),
+                problem: "they have other columns, kinds or labels; read them with the schema of the data".to_owned(),
+            });
+        }
+        let criterion = self.criterion();
+        if criterion.is_some() && input.rows.is_none() {
+            return Err(Error::option("--select", "models are compared on rows; learn from the data"));
+        }
+        let searches_tree = criterion.is_some() && self.tree.is_none() && self.structure == LearnerName::Auto;
         let mut learned = match &self.tree {
             Some(tree) => given(tree, &input)?,
-            None => self.tree_of(&input, &recorder)?,
+            None if searches_tree => LearnedStructure {
+                tree: Tree::new(),
+                learner: LearnerName::Search,
+                estimator: None,
+                penalty: None,
+                converged: true,
+            },
+            None => self.tree_of(&mut input, recorder)?,
         };
         if let Some(message) = describe_forest(&learned.tree) {
             recorder.warn(&message);
@@ -76,8 +119,13 @@ impl Learning {
             recorder.warn("edge lengths are not fitted to the end: there are many variables, and the time for it is bounded");
         }
         let provenance = self.provenance(&learned, &input);
-        let mut em_iterations = None;
-        let file = self.model(&mut learned, &mut input, provenance, &mut em_iterations, &recorder)?;
+        let mut found = Details::default();
+        let file = match criterion {
+            Some(criterion) => {
+                self.searched(criterion, &mut learned, &mut input, validation, provenance, &mut found, recorder)?
+            }
+            None => self.model(&mut learned, &mut input, validation, provenance, &mut found, recorder)?,
+        };
         let mut result = Learned {
             learner: learned.learner,
             estimator: learned.estimator,
@@ -86,7 +134,11 @@ impl Learning {
             free_parameters: None,
             log_likelihood: None,
             bic: None,
-            em_iterations,
+            validation: None,
+            validation_rows: validation.map(Dataset::n_rows),
+            criterion,
+            candidates: found.candidates,
+            em_iterations: found.em_iterations,
             converged: learned.converged,
             warnings: Vec::new(),
             stages: Vec::new(),
@@ -94,8 +146,12 @@ impl Learning {
         };
         if let ModelFile::LatentTree(model) = &result.file {
             let free_parameters = model.n_free_parameters();
-            (result.log_likelihood, result.bic) = fit(model, free_parameters, &mut input, &recorder)?;
+            (result.log_likelihood, result.bic) = fit(model, free_parameters, &mut input, recorder)?;
             result.free_parameters = Some(free_parameters);
+            if let Some(validation) = validation {
+                let score = Inference::new(model).score(&mut validation.source(), recorder, |_, _| Ok(()))?;
+                result.validation = Some(score.mean_log_likelihood()).filter(|value| value.is_finite());
+            }
         }
         result.warnings = recorder.warnings();
         result.stages = recorder.stages();
@@ -158,8 +214,20 @@ impl Learning {
         Ok((by_rule || self.structure == LearnerName::Likelihood).then_some(2))
     }
 
-    fn tree_of(&self, input: &Input<'_>, observer: &dyn Observer) -> Result<LearnedStructure> {
+    fn tree_of(&self, input: &mut Input<'_>, observer: &dyn Observer) -> Result<LearnedStructure> {
         let options = self.structure_options();
+        let is_regularised =
+            matches!(self.structure, LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping);
+        if let (true, Some(moments), Some(rows)) = (is_regularised, &input.moments, &mut input.rows) {
+            let data = in_memory(&mut **rows, observer)?;
+            let candidates = self.candidates_of(&data, &moments.whole, observer)?;
+            let tree = match &self.accept {
+                Some(leaders) => candidates.accept(leaders)?,
+                None => candidates.best()?,
+            };
+            let estimator = Some(choose_estimator(&moments.whole, &self.distance_options())?);
+            return Ok(LearnedStructure { tree, learner: self.structure, estimator, penalty: None, converged: true });
+        }
         let structure_input = match (&input.moments, &input.distances) {
             (Some(moments), _) => StructureInput::Moments { whole: &moments.whole, halves: moments.halves.as_ref() },
             (None, Some(distances)) => StructureInput::Distances(distances),
@@ -194,13 +262,42 @@ impl Learning {
         provenance
     }
 
+    /// The model that a search finds.
+    #[expect(clippy::too_many_arguments, reason = "one stage of a run, with the run's state")]
+    fn searched(
+        &self,
+        criterion: Criterion,
+        learned: &mut LearnedStructure,
+        input: &mut Input<'_>,
+        validation: Option<&Dataset>,
+        provenance: Provenance,
+        details: &mut Details,
+        observer: &dyn Observer,
+    ) -> Result<ModelFile> {
+        let (Some(moments), Some(rows)) = (&input.moments, &mut input.rows) else {
+            unreachable!("a search has rows");
+        };
+        let data = in_memory(&mut **rows, observer)?;
+        let kept = (learned.learner != LearnerName::Search).then_some(&*learned);
+        let rows = Rows { data: &data, validation, moments: &moments.whole };
+        let found = self.search(criterion, kept, &rows, observer)?;
+        learned.tree = found.model.tree().clone();
+        learned.learner = found.learner;
+        learned.converged &= found.converged;
+        details.candidates = found.candidates;
+        let mut provenance = provenance.option("select", criterion.name()).option("parameters", "em");
+        provenance.options.insert("structure".to_owned(), learned.learner.to_string());
+        Ok(found.model.with_provenance(provenance).into())
+    }
+
     /// The model by the method asked for, where the input gives one; else the tree.
     fn model(
         &self,
         learned: &mut LearnedStructure,
         input: &mut Input<'_>,
+        validation: Option<&Dataset>,
         provenance: Provenance,
-        em_iterations: &mut Option<usize>,
+        details: &mut Details,
         observer: &dyn Observer,
     ) -> Result<ModelFile> {
         let (tree, method) = (learned.tree.clone(), self.parameters);
@@ -216,8 +313,8 @@ impl Learning {
         }
         let family = family_by_lengths(moments, learned.estimator == Some(Estimator::Symmetric));
         let is_gaussian = family == Some(FamilyByLengths::Gaussian) && self.hidden_states.is_none();
-        let by_lengths = matches!(method, ParameterMethod::Auto | ParameterMethod::Distances)
-            || (method == ParameterMethod::Moments && is_gaussian);
+        let is_auto = method == ParameterMethod::Auto && validation.is_none() && self.checkpoint.is_none();
+        let by_lengths = is_auto || method == ParameterMethod::Distances || (method == ParameterMethod::Moments && is_gaussian);
         if by_lengths {
             let lengths_known = tree.edges().all(|edge| edge.length.is_some());
             if let Some(family) = family.filter(|_| lengths_known) {
@@ -242,25 +339,37 @@ impl Learning {
             );
             return Ok(ModelFile::Tree { tree, schema: Some(schema), provenance });
         };
-        rows.rewind()?;
-        observer.stage("rows", rows.n_rows_hint());
-        let data = Dataset::read(&mut **rows)?;
+        let data = in_memory(&mut **rows, observer)?;
+        let rows = Rows { data: &data, validation, moments };
         let name = if method == ParameterMethod::Auto { ParameterMethod::MomentsAndEm } else { method }.name();
         let mut provenance = provenance.option("parameters", name);
         let found = if is_gaussian && method != ParameterMethod::Moments {
-            parameters::gaussian(self, &tree, moments, &data, observer)?
+            parameters::gaussian(self, &tree, &rows, observer)?
         } else {
             provenance = provenance.option("hidden-states", self.hidden_states.unwrap_or(DEFAULT_STATES));
-            parameters::discrete(self, &tree, &data, observer)?
+            parameters::discrete(self, &tree, &rows, observer)?
         };
         learned.tree = found.model.tree().clone();
         learned.converged &= found.converged;
-        *em_iterations = found.em_iterations;
+        details.em_iterations = found.em_iterations;
         if let Some(iterations) = found.em_iterations {
             provenance = provenance.option("em-passes", iterations);
         }
         Ok(found.model.with_provenance(provenance).into())
     }
+}
+
+/// What a stage leaves for the result.
+#[derive(Default)]
+struct Details {
+    em_iterations: Option<usize>,
+    candidates: Vec<CandidateScore>,
+}
+
+fn in_memory(rows: &mut dyn BatchSource, observer: &dyn Observer) -> Result<Dataset> {
+    rows.rewind()?;
+    observer.stage("rows", rows.n_rows_hint());
+    Dataset::read(rows)
 }
 
 /// A tree that is kept as it is.

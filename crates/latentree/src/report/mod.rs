@@ -5,6 +5,7 @@
 
 mod comparison;
 mod dot;
+mod goodness;
 mod graphml;
 mod information;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod weak_pairs;
 
 pub use comparison::{Comparison, ParameterError, compare, parameter_error};
 pub use dot::to_dot;
+pub use goodness::{EdgeStrength, Fit, Goodness, GoodnessOptions, HiddenVariable, ProfileVariable, UnexplainedPair, goodness};
 pub use graphml::to_graphml;
 pub use information::edge_information;
 pub use text::to_text;

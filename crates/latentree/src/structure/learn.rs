@@ -28,6 +28,7 @@ use crate::distance::{DistanceMatrix, DistanceOptions, Estimator, choose_estimat
 use crate::error::{Error, Place, Result, Shortened};
 use crate::moments::{Accumulator, BlockMoments, PairMoments};
 use crate::observer::Observer;
+use crate::selection::hidden_chow_liu;
 use crate::tree::Tree;
 
 /// Most variables for which `auto` polishes by likelihood, whose time grows with their cube.
@@ -162,6 +163,22 @@ pub fn learn_structure(
                 LearnerName::Likelihood => {
                     return Err(Error::option("--structure", "likelihood needs rows; a distance matrix alone has none"));
                 }
+                LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping => {
+                    return Err(Error::option(
+                        "--structure",
+                        "reg-clrg and reg-clnj compare models of rows; a distance matrix alone has none",
+                    ));
+                }
+                LearnerName::HiddenChowLiu => {
+                    let tree = hidden_chow_liu(&distance_spanning_tree(distances))?;
+                    return Ok(LearnedStructure {
+                        tree,
+                        learner: LearnerName::HiddenChowLiu,
+                        estimator: None,
+                        penalty: None,
+                        converged: true,
+                    });
+                }
                 other => other,
             };
             let tree = match learner {
@@ -197,6 +214,16 @@ fn from_moments(
             likeliest(whole, halves.filter(|_| estimator == Estimator::Gaussian), &distances, options, observer)?
         }
         LearnerName::ChowLiu => chow_liu(whole, &distances)?,
+        LearnerName::HiddenChowLiu => {
+            let spanning = chow_liu(whole, &distances)?;
+            LearnedStructure { tree: hidden_chow_liu(&spanning.tree)?, learner, ..spanning }
+        }
+        LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping => {
+            return Err(Error::option(
+                "--structure",
+                "reg-clrg and reg-clnj compare models of rows, which are not at hand; learn from the data",
+            ));
+        }
         _ => {
             let tree = learner_for(learner, options, &distances).learn(&distances, observer)?;
             finished(tree, learner, &distances, options, observer)?
@@ -230,6 +257,10 @@ fn learner_for(name: LearnerName, options: &StructureOptions, distances: &Distan
         | LearnerName::Auto
         | LearnerName::Likelihood
         | LearnerName::ChowLiu
+        | LearnerName::HiddenChowLiu
+        | LearnerName::RegularisedRecursiveGrouping
+        | LearnerName::RegularisedNeighborJoining
+        | LearnerName::Search
         | LearnerName::Given => Box::new(NeighborJoining::new().contract(threshold)),
     }
 }

@@ -33,13 +33,21 @@ pub enum LearnerName {
     ChowLiuBlind,
     /// [`ParallelLocalGrouping`](super::ParallelLocalGrouping).
     ParallelLocalGrouping,
+    /// The hidden Chow–Liu tree, [`hidden_chow_liu`](crate::selection::hidden_chow_liu).
+    HiddenChowLiu,
+    /// Of the candidates of `clrg`, those that raise BIC; see [`scored_candidates`](crate::selection::scored_candidates).
+    RegularisedRecursiveGrouping,
+    /// Of the candidates of `clnj`, those that raise BIC.
+    RegularisedNeighborJoining,
+    /// A search by BIC, [`by_bic`](crate::selection::by_bic); not a name to ask for.
+    Search,
     /// None: the tree was given.
     Given,
 }
 
 impl LearnerName {
     /// All names that can be asked for.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Auto,
         Self::Likelihood,
         Self::ChowLiu,
@@ -50,6 +58,9 @@ impl LearnerName {
         Self::ChowLiuNeighborJoining,
         Self::ChowLiuBlind,
         Self::ParallelLocalGrouping,
+        Self::RegularisedRecursiveGrouping,
+        Self::RegularisedNeighborJoining,
+        Self::HiddenChowLiu,
     ];
 
     /// The name users write.
@@ -66,6 +77,10 @@ impl LearnerName {
             Self::ChowLiuNeighborJoining => "clnj",
             Self::ChowLiuBlind => "clblind",
             Self::ParallelLocalGrouping => "plrg",
+            Self::HiddenChowLiu => "hclt",
+            Self::RegularisedRecursiveGrouping => "reg-clrg",
+            Self::RegularisedNeighborJoining => "reg-clnj",
+            Self::Search => "search",
             Self::Given => "given",
         }
     }

@@ -71,5 +71,39 @@ pub(super) fn cases() -> Vec<Case> {
             .file("d.csv", ",a,b,c\na,0,1,2\nb,1,0,2\nc,2,2,0\n")
             .says(["--parameters"]),
         case("learn from a model", "learn model.json -o o.json").says(["model.json"]),
+        case("validation rows of other columns", "learn data.csv --parameters em --validation v.csv -o o.json")
+            .file("v.csv", "p,q\n1,2\n")
+            .says(["v.csv"]),
+        case("validation rows with a column missing", "learn d.csv --parameters em --validation v.csv -o o.json")
+            .file("d.csv", "a,b,c\n0,1,0\n1,0,1\n0,0,1\n1,1,0\n")
+            .file("v.csv", "a,b\n0,1\n1,0\n")
+            .says(["v.csv", "c"]),
+        case("validation rows that are not there", "learn data.csv --parameters em --validation q.csv -o o.json").says(["q.csv"]),
+        case("a validation share above 1", "learn data.csv --parameters em --validation 1.5 -o o.json")
+            .says(["--validation", "1.5"]),
+        case("validation of moments", "learn data.csv --parameters moments --validation 0.5 -o o.json")
+            .says(["--validation", "em"]),
+        case("a criterion of no kind", "learn data.csv --select best -o o.json").says(["--select", "best", "bic"]),
+        case("a criterion without its rows", "learn data.csv --select validation -o o.json").says(["--select", "--validation"]),
+        case("a search for moments", "learn data.csv --select bic --parameters moments -o o.json").says(["--select"]),
+        case("states that are no number", "learn data.csv --hidden-states many -o o.json").says([
+            "--hidden-states",
+            "many",
+            "auto",
+        ]),
+        case("candidates of a learner without", "learn data.csv --structure clnj --accept x -o o.json")
+            .says(["--accept", "reg-clnj"]),
+        case("an accepted candidate that is none", "learn d.csv --structure reg-clnj --accept q -o o.json")
+            .file("d.csv", "a,b,c,d\n0,1,0,1\n1,0,1,0\n0,0,1,1\n1,1,0,0\n1,1,1,1\n0,0,0,0\n")
+            .says(["--accept", "\"q\""]),
+        case("regularised grouping of a matrix", "learn --distances d.csv --structure reg-clnj -o o.json")
+            .file("d.csv", ",a,b,c\na,0,1,2\nb,1,0,2\nc,2,2,0\n")
+            .says(["--structure", "rows"]),
+        case("a checkpoint of moments", "learn data.csv --parameters moments --checkpoint folder -o o.json")
+            .says(["--checkpoint"]),
+        case("a checkpoint of a search", "learn data.csv --select bic --checkpoint folder -o o.json").says(["--checkpoint"]),
+        case("a checkpoint that is a file", "learn data.csv --parameters em --checkpoint data.csv -o o.json").says(["data.csv"]),
+        case("nothing to write to", "learn data.csv").says(["--output"]),
+        case("a model that is not there to describe", "describe q.json").says(["q.json"]),
     ]
 }

@@ -75,7 +75,6 @@ pub(super) fn cases() -> Vec<Case> {
         case("list for a model", "query m.json").file("m.json", "[1, 2]").says(["m.json", "list"]),
         case("deeply nested model", "query m.json").file("m.json", "[".repeat(100_000)).says(["m.json"]),
         case("data for a model", "score data.csv data.csv").says(["data.csv", "neither", "BIF"]),
-        case("model for data", "describe model.json").says(["model.json", "JSON", "model?"]),
         case("score with a tree", "score t.json data.csv").file("t.json", TREE).says(["t.json", "without tables", "learn"]),
         case("sample of a tree", "sample t.json --rows 3 -o o.csv").file("t.json", TREE).says(["t.json", "without tables"]),
         case("BIF of a tree", "export t.json --format bif -o o.bif").file("t.json", TREE).says(["t.json", "tables"]),

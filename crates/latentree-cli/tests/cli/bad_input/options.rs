@@ -10,7 +10,7 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         case("unknown verb", "lern data.csv").says(["'lern'"]),
         case("unknown option", "describe data.csv --wieghts w").says(["--wieghts", "--weights"]),
-        case("no data", "describe").says(["<DATA>"]),
+        case("no data", "describe").says(["DATA"]),
         case("no threads", "describe data.csv --threads 0").says(["--threads", "0", "1.."]),
         // A thread takes memory and a place in the system's table: tens of thousands can stop a machine.
         case("far too many threads", "describe data.csv --threads 65535").says(["--threads", "65535", "1..=1024"]),

@@ -1,0 +1,158 @@
+//! Choosing models: validation rows, criteria, candidates, checkpoints, and what is said about a model.
+
+use serde_json::{Value, json};
+
+use crate::harness::Folder;
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is a number"))
+}
+
+/// A folder with discrete rows to learn from and others of the same model to validate on.
+fn rows(hidden_states: usize) -> Folder {
+    let folder = Folder::new();
+    folder.succeed(&format!(
+        "simulate --shape double-star --observed 10 --family categorical --hidden-states {hidden_states} --separation 0.7 --model truth.json --data d.csv --rows 1500"
+    ));
+    folder.succeed("sample truth.json --rows 800 --seed 9 -o v.csv");
+    folder
+}
+
+#[test]
+fn validation_rows_stop_em_and_their_score_is_told() {
+    let folder = rows(2);
+    let json = folder.json("learn d.csv --structure clnj --parameters em --hidden-states 4 --validation v.csv -o m.json");
+    assert_eq!(json["validation_rows"], 800);
+    let score = folder.json("score m.json v.csv");
+    assert!((number(&score["mean_log_likelihood"]) - number(&json["validation_mean_log_likelihood"])).abs() < 1e-9);
+    let json = folder.json("learn d.csv --structure clnj --parameters em --validation 0.2 -o f.json");
+    let drawn = number(&json["validation_rows"]);
+    assert!((200.0..400.0).contains(&drawn) && number(&json["rows"]) + drawn == 1500.0, "{json}");
+}
+
+#[test]
+fn the_best_candidate_on_validation_rows_is_chosen_the_same_at_any_number_of_threads() {
+    let folder = rows(3);
+    let json = folder.json("learn d.csv --select validation --validation v.csv -o m.json --threads 1");
+    let candidates = json["candidates"].as_array().expect("candidates");
+    assert!(candidates.len() >= 4, "{json}");
+    let best = candidates.iter().map(|it| number(&it["validation"])).fold(f64::NEG_INFINITY, f64::max);
+    assert!((best - number(&json["validation_mean_log_likelihood"])).abs() < 1e-9, "{json}");
+    assert_eq!((&json["select"], &json["structure"]), (&json!("validation"), &json!("search")));
+    folder.succeed("learn d.csv --select validation --validation v.csv -o two.json --threads 3");
+    assert_eq!(folder.text("m.json"), folder.text("two.json"));
+    // A tree and a number of states that are asked for are kept.
+    let json = folder.json("learn d.csv --structure hclt --hidden-states 3 --select validation --validation v.csv -o k.json");
+    assert_eq!(json["structure"], "hclt");
+    assert!(json["candidates"].as_array().is_some_and(|all| all.iter().all(|it| it["hidden_states"] == 3)), "{json}");
+}
+
+#[test]
+fn a_search_by_bic_is_no_worse_than_the_truth_or_the_default_and_the_same_at_any_number_of_threads() {
+    let folder = rows(3);
+    let plain = folder.json("learn d.csv -o plain.json");
+    let truth = folder.json("score truth.json d.csv");
+    let json = folder.json("learn d.csv --select bic --restarts 2 -o m.json --threads 1");
+    assert!(number(&json["bic"]) >= number(&plain["bic"]).max(number(&truth["bic"])) - 10.0, "{json} {plain} {truth}");
+    folder.succeed("learn d.csv --select bic --restarts 2 -o two.json --threads 2");
+    assert_eq!(folder.text("m.json"), folder.text("two.json"));
+    // Numbers of states alone, on a tree that is kept; auto without validation rows is BIC.
+    let kept = folder.json("learn d.csv --structure clnj --hidden-states auto -o k.json");
+    assert_eq!((&kept["select"], &kept["structure"]), (&json!("bic"), &json!("clnj")));
+    let two = folder.json("learn d.csv --structure clnj -o c.json");
+    assert!(number(&kept["bic"]) >= number(&two["bic"]) - 1.0, "{kept} {two}");
+}
+
+#[test]
+fn candidates_are_listed_and_a_person_takes_some_of_them() {
+    let folder = rows(2);
+    let all = folder.json("learn d.csv --candidates");
+    let list = all["candidates"].as_array().expect("candidates");
+    assert!(!list.is_empty());
+    assert!(folder.succeed("learn d.csv --candidates --structure clrg").contains("BIC gain"));
+    let gaining = list.iter().filter(|it| number(&it["bic_gain"]) > 0.0).count();
+    let by_rule = folder.json("learn d.csv --structure reg-clnj -o r.json");
+    assert_eq!(by_rule["structure"], "reg-clnj");
+    assert_eq!(number(&by_rule["hidden"]) > 0.0, gaining > 0, "{by_rule} {all}");
+    let with_hidden = |it: &&Value| it["hidden"].as_array().is_some_and(|hidden| !hidden.is_empty());
+    if let Some(first) = list.iter().find(with_hidden).and_then(|it| it["leader"].as_str()) {
+        let one = folder.json(&format!("learn d.csv --structure reg-clnj --accept {first} -o one.json"));
+        assert!(number(&one["hidden"]) >= 1.0, "{one}");
+    }
+    let chosen = folder.json("learn d.csv --structure reg-clrg -o g.json");
+    assert!(
+        number(&chosen["bic"]) >= number(&folder.json("learn d.csv --structure chow-liu -o cl.json")["bic"]) - 20.0,
+        "{chosen}"
+    );
+}
+
+#[test]
+fn a_run_that_goes_on_from_a_checkpoint_has_the_bytes_of_one_never_interrupted() {
+    let folder = rows(3);
+    for how in ["em --start lcm", "em --start random --restarts 3", "moments+em --validation v.csv"] {
+        let learn =
+            |rest: &str| format!("learn d.csv --structure clnj --hidden-states 3 --parameters {how} --em-iterations 45 {rest}");
+        folder.succeed(&learn("-o plain.json"));
+        let directory = how.split_whitespace().last().expect("a word");
+        let directory = format!("state-{directory}");
+        folder.succeed(&learn(&format!("-o first.json --checkpoint {directory}")));
+        assert!(folder.path(&directory).join("em.json").exists() || how.contains("validation"), "{how}");
+        // The last state saved is from before the end: this goes on from it.
+        folder.succeed(&learn(&format!("-o second.json --checkpoint {directory} --threads 1")));
+        assert_eq!(folder.text("plain.json"), folder.text("first.json"), "{how}");
+        assert_eq!(folder.text("plain.json"), folder.text("second.json"), "{how}");
+    }
+    let other = folder.run("learn d.csv --structure clnj --hidden-states 2 --parameters em --checkpoint state-3 -o o.json");
+    assert!(other.code == Some(2) && other.stderr.contains("another run"), "{other:?}");
+}
+
+#[test]
+fn a_model_is_described_with_its_fit_its_hidden_variables_and_what_it_does_not_explain() {
+    let folder = rows(2);
+    folder.succeed("learn d.csv --structure chow-liu -o m.json");
+    folder.succeed("learn d.csv --structure clnj -o h.json");
+    let alone = folder.json("describe h.json");
+    assert!(alone["fit"].is_null() && number(&alone["free_parameters"]) > 0.0, "{alone}");
+    let json = folder.json("describe h.json d.csv");
+    let score = folder.json("score h.json d.csv");
+    assert_eq!(json["fit"]["log_likelihood"], score["log_likelihood"]);
+    assert!((number(&json["fit"]["aic"]) - number(&score["log_likelihood"]) + number(&score["free_parameters"])).abs() < 1e-6);
+    let hidden = json["hidden_variables"].as_array().expect("hidden variables");
+    assert_eq!(Value::from(hidden.len()), json["hidden"]);
+    for variable in hidden {
+        assert!((0.0..=std::f64::consts::LN_2 + 1e-12).contains(&number(&variable["entropy"])));
+        let sum: f64 = variable["probabilities"].as_array().expect("probabilities").iter().map(number).sum();
+        assert!((sum - 1.0).abs() < 1e-9);
+        assert!(!variable["profile"].as_array().expect("a profile").is_empty());
+    }
+    // The hidden tree leaves less unexplained than the Chow–Liu tree.
+    let worst = |model: &str| number(&folder.json(&format!("describe {model} d.csv"))["unexplained_pairs"][0]["nats"]);
+    assert!(worst("h.json") < worst("m.json"), "{} {}", worst("h.json"), worst("m.json"));
+    let human = folder.succeed("describe h.json d.csv");
+    assert!(human.contains("explains worst") && human.contains("entropy") && human.contains("AIC"), "{human}");
+}
+
+#[test]
+fn rows_that_are_all_the_same_and_hidden_states_that_die_are_told_and_kept() {
+    let folder = Folder::new();
+    folder.write("same.csv", format!("a,b,c,d\n{}", "1,0,1,0\n".repeat(60)).as_bytes());
+    for options in ["", "--structure hclt", "--structure clnj --parameters em", "--validation 0.2 --parameters em"] {
+        let outcome = folder.run(&format!("learn same.csv --kind *=categorical -o m.json {options}"));
+        assert!(matches!(outcome.code, Some(0 | 2)), "{options}: {outcome:?}");
+    }
+    for select in ["--select bic", "--select validation --validation 0.2"] {
+        let outcome = folder.run(&format!("learn same.csv --kind *=categorical -o m.json {select}"));
+        assert!(matches!(outcome.code, Some(0 | 2)), "{select}: {outcome:?}");
+    }
+    // Two kinds of rows leave most of six states without rows.
+    folder.write("two.csv", format!("a,b,c\n{}{}", "1,1,1\n".repeat(40), "0,0,0\n".repeat(40)).as_bytes());
+    folder.write("star.nwk", b"(a,b,c)h1;");
+    let json = folder.json("learn two.csv --tree star.nwk --hidden-states 6 --parameters em --em-smoothing 0 -o m.json");
+    let says = |it: &Value| it.as_str().is_some_and(|it| it.contains("hardly any row"));
+    let states = json["hidden_variables"][0]["states"].as_array().map(Vec::len);
+    assert_eq!(states, Some(6), "{json}");
+    assert!(
+        json["warnings"].as_array().is_some_and(|all| all.iter().any(says)) || number(&json["log_likelihood"]) < 0.0,
+        "{json}"
+    );
+}

@@ -1,0 +1,105 @@
+//! Models by a criterion: which tree, how many states.
+
+use super::parameters::Rows;
+use super::{Criterion, Learning};
+use crate::distance::DistanceOptions;
+use crate::error::{Error, Place, Result};
+use crate::model::{Family, LatentTree};
+use crate::observer::Observer;
+use crate::parameters::discrete_tree;
+use crate::selection::{BicSearch, CandidateScore, ValidationSearch, by_bic, by_validation, hidden_chow_liu, states_by_bic};
+use crate::structure::{ChowLiu, Contraction, LearnedStructure, LearnerName, StructureInput, StructureOptions, learn_structure};
+use crate::tree::Tree;
+
+/// What a search found.
+pub(super) struct Searched {
+    pub(super) model: LatentTree,
+    pub(super) learner: LearnerName,
+    pub(super) converged: bool,
+    pub(super) candidates: Vec<CandidateScore>,
+}
+
+impl Learning {
+    /// The model of a search. `learned` is the tree to keep, if one is.
+    pub(super) fn search(
+        &self,
+        criterion: Criterion,
+        learned: Option<&LearnedStructure>,
+        rows: &Rows<'_>,
+        observer: &dyn Observer,
+    ) -> Result<Searched> {
+        let mut warnings = Vec::new();
+        let kept = match learned {
+            Some(learned) => Some(discrete_tree(&learned.tree, rows.data.schema(), &mut warnings)?),
+            None => None,
+        };
+        warnings.iter().for_each(|warning| observer.warn(warning));
+        let searched = match criterion {
+            Criterion::Bic => {
+                let mut search = BicSearch::new(self.seed).smoothing(self.smoothing()).starts(self.restarts.div_ceil(2));
+                if self.hidden_states.is_some() && kept.is_none() {
+                    search = search.hidden_states(self.hidden_states).trees(self.learned_trees(rows, observer)?);
+                }
+                let (model, learner) = match (&kept, learned) {
+                    (Some(tree), Some(learned)) => {
+                        (states_by_bic(tree, rows.data, rows.moments, &search, observer)?, learned.learner)
+                    }
+                    _ => (by_bic(rows.data, rows.moments, &search, observer)?, LearnerName::Search),
+                };
+                Searched { model, learner, converged: true, candidates: Vec::new() }
+            }
+            Criterion::Validation => {
+                let trees = match (kept, learned) {
+                    (Some(tree), Some(learned)) => vec![(learned.learner.name().to_owned(), tree)],
+                    _ => self.candidate_trees(rows, observer)?,
+                };
+                let validation = rows.validation.ok_or_else(|| {
+                    Error::option(
+                        "--select",
+                        "validation needs rows to validate on: give --validation FILE or a fraction such as 0.1",
+                    )
+                })?;
+                let search = ValidationSearch::new(self.seed).hidden_states(self.hidden_states).smoothing(self.em_smoothing);
+                let found = by_validation(&trees, rows.data, validation, &search, observer)?;
+                let learner = learned.map_or(LearnerName::Search, |learned| learned.learner);
+                Searched { model: found.model, learner, converged: found.converged, candidates: found.candidates }
+            }
+        };
+        debug_assert_eq!(searched.model.family(), Family::Discrete);
+        Ok(searched)
+    }
+
+    /// The trees of neighbour joining, with short edges contracted as usual.
+    fn learned_trees(&self, rows: &Rows<'_>, observer: &dyn Observer) -> Result<Vec<Tree>> {
+        let input = StructureInput::Moments { whole: rows.moments, halves: None };
+        let learners = [LearnerName::ChowLiuNeighborJoining, LearnerName::NeighborJoining];
+        let trees = learners.map(|learner| {
+            let options = StructureOptions::new().learner(learner).distances(self.distance_options());
+            let tree = learn_structure(input, &options, observer)?.tree;
+            discrete_tree(&tree, rows.data.schema(), &mut Vec::new())
+        });
+        trees.into_iter().collect()
+    }
+
+    /// The hidden Chow–Liu tree where columns have one, and neighbour joining on every distance, with nothing contracted.
+    fn candidate_trees(&self, rows: &Rows<'_>, observer: &dyn Observer) -> Result<Vec<(String, Tree)>> {
+        let schema = rows.data.schema();
+        if schema.variables().len() < 3 {
+            return Err(Error::data(Place::default(), "a search for hidden variables needs three variables or more"));
+        }
+        let mut trees = Vec::new();
+        let is_discrete = schema.variable_ixs().all(|ix| schema.scalar_kind(ix).is_some_and(|kind| kind.n_states().is_some()));
+        if is_discrete {
+            trees.push(("hclt".to_owned(), hidden_chow_liu(&ChowLiu::from_moments(rows.moments)?.tree)?));
+        }
+        let options = StructureOptions::new()
+            .learner(LearnerName::NeighborJoining)
+            .contraction(Contraction::Off)
+            .distances(DistanceOptions::new().significance(None));
+        let input = StructureInput::Moments { whole: rows.moments, halves: None };
+        let joined = learn_structure(input, &options, observer)?.tree;
+        trees.push(("nj".to_owned(), discrete_tree(&joined, schema, &mut Vec::new())?));
+        trees.retain(|(_, tree)| tree.n_hidden() > 0);
+        Ok(trees)
+    }
+}

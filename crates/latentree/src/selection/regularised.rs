@@ -1,0 +1,213 @@
+//! Regularised Chow–Liu grouping (`reg-clrg`, `reg-clnj`): of the latent subtrees that could replace neighbourhoods of the Chow–Liu tree, those that raise BIC.
+//!
+//! For each inner node of the spanning tree, the model of its candidate subtree is compared with that of its star of observed neighbours, both fitted to these columns alone. Candidates
+//! touch only at edges between two inner nodes, so the gains of all are about the sum of the gains of each, and none has to be looked at again when another is
+//! taken. (Choi et al. take the best one, draw hidden states and begin again.) The list is data: a person may take others.
+//!
+//! Reference: Choi et al. (2011), §6.6.
+
+use std::sync::Arc;
+
+use super::bic::Quiet;
+use crate::data::{Batch, Block, ColumnData, Dataset, Kind, Schema};
+use crate::distance::DistanceMatrix;
+use crate::em::{Em, Smoothing, Start, template};
+use crate::structure::{
+    Candidate, NeighborJoining, RecursiveGrouping, StructureLearner, apply, candidates, completed, distance_spanning_tree,
+};
+use crate::tree::{Edge, Node, Tree};
+use crate::{ColIx, Error, NodeIx, Observer, Place, Result, VarIx};
+
+/// Which learner makes the subtrees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocalLearner {
+    /// Neighbour joining: `reg-clnj`.
+    NeighborJoining,
+    /// Recursive grouping: `reg-clrg`.
+    RecursiveGrouping,
+}
+
+/// A candidate with what it gains.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScoredCandidate {
+    /// The inner node and its subtree.
+    pub candidate: Candidate,
+    /// Log-likelihood of its columns, less that of the star of observed nodes.
+    pub log_likelihood_gain: f64,
+    /// Free parameters more than the star's.
+    pub parameters: i64,
+    /// Gain of BIC.
+    pub bic_gain: f64,
+}
+
+/// All candidates of a data set, and the spanning tree (or forest) they belong to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidates {
+    /// The spanning tree over the variables.
+    pub spanning_tree: Tree,
+    /// The candidates, in the order in which the learner makes them.
+    pub list: Vec<ScoredCandidate>,
+}
+
+impl Candidates {
+    /// The tree with the candidates of these leaders, by name.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for a name that is no candidate's.
+    pub fn accept(&self, leaders: &[String]) -> Result<Tree> {
+        for leader in leaders {
+            if !self.list.iter().any(|scored| scored.candidate.leader == *leader) {
+                let names: Vec<&str> = self.list.iter().take(8).map(|scored| scored.candidate.leader.as_str()).collect();
+                let more = if self.list.len() > names.len() { ", …" } else { "" };
+                return Err(Error::option(
+                    "--accept",
+                    format!("{leader:?} has no candidate; those are {}{more}", names.join(", ")),
+                ));
+            }
+        }
+        self.with(|scored| leaders.contains(&scored.candidate.leader))
+    }
+
+    /// The tree with every candidate that raises BIC.
+    ///
+    /// # Errors
+    /// [`Error::Tree`] if the candidates do not fit the tree.
+    pub fn best(&self) -> Result<Tree> {
+        self.with(|scored| scored.bic_gain > 0.0)
+    }
+
+    fn with(&self, choose: impl Fn(&ScoredCandidate) -> bool) -> Result<Tree> {
+        let chosen: Vec<Candidate> =
+            self.list.iter().filter(|scored| choose(scored)).map(|scored| scored.candidate.clone()).collect();
+        Ok(apply(&self.spanning_tree, &chosen)?.minimal().relabel_hidden())
+    }
+}
+
+/// The candidates of data with discrete columns only, or continuous ones only.
+///
+/// # Errors
+/// [`Error::Data`] for other or mixed columns, [`Error::Mismatch`] if distances are of other variables, those of EM, and [`Error::Cancelled`].
+pub fn scored_candidates(
+    data: &Dataset,
+    distances: &DistanceMatrix,
+    local: LocalLearner,
+    hidden_states: usize,
+    observer: &dyn Observer,
+) -> Result<Candidates> {
+    let schema = data.schema();
+    let kinds: Vec<Option<&Kind>> = schema.variable_ixs().map(|ix| schema.scalar_kind(ix)).collect();
+    let is_gaussian = kinds.iter().all(|kind| *kind == Some(&Kind::Continuous));
+    if !is_gaussian && kinds.iter().any(|kind| kind.is_none_or(|kind| kind.n_states().is_none())) {
+        let problem = "reg-clrg and reg-clnj compare models with observed inner nodes: they need discrete columns only, or continuous ones only; use clrg or clnj";
+        return Err(Error::data(Place::default(), problem));
+    }
+    let learner: Box<dyn StructureLearner> = match local {
+        LocalLearner::NeighborJoining => Box::new(NeighborJoining::new()),
+        LocalLearner::RecursiveGrouping => Box::new(RecursiveGrouping::default()),
+    };
+    let spanning_tree = distance_spanning_tree(distances);
+    let mut found = Vec::new();
+    for members in distances.components().iter().filter(|members| members.len() >= 3) {
+        let part = distances.subset(members);
+        let part = if part.n_undefined() > 0 { completed(&part) } else { part };
+        found.extend(candidates(&part, &distance_spanning_tree(&part), &*learner, observer)?);
+    }
+    distinct_names(&mut found, &spanning_tree);
+    observer.stage("scores of candidates", Some(found.len() as u64));
+    let hidden_states = if is_gaussian { 0 } else { hidden_states };
+    let mut list = Vec::with_capacity(found.len());
+    for candidate in found {
+        list.push(score(data, candidate, hidden_states, observer)?);
+        observer.progress(list.len() as u64);
+    }
+    Ok(Candidates { spanning_tree, list })
+}
+
+/// Hidden names that are distinct over all components.
+fn distinct_names(candidates: &mut [Candidate], spanning_tree: &Tree) {
+    let mut next = 0;
+    for candidate in candidates {
+        let hidden: Vec<NodeIx> = candidate.subtree.node_ixs().filter(|&node| !candidate.subtree.is_observed(node)).collect();
+        for (ix, node) in hidden.iter().enumerate() {
+            // A name in passing, which no variable has.
+            let _ = candidate.subtree.rename(*node, format!("\u{0}{next}-{ix}"));
+        }
+        for node in hidden {
+            loop {
+                next += 1;
+                let name = format!("h{next}");
+                if spanning_tree.find(&name).is_none() && candidate.subtree.rename(node, name).is_ok() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+fn score(data: &Dataset, candidate: Candidate, hidden_states: usize, observer: &dyn Observer) -> Result<ScoredCandidate> {
+    let subtree = candidate.subtree.minimal();
+    if subtree.n_hidden() == 0 {
+        return Ok(ScoredCandidate { candidate, log_likelihood_gain: 0.0, parameters: 0, bic_gain: 0.0 });
+    }
+    let names: Vec<&str> = subtree.node_ixs().filter(|&node| subtree.is_observed(node)).map(|node| subtree.name(node)).collect();
+    let part = projected(data, &names)?;
+    let fit = |tree: &Tree| -> Result<(f64, usize)> {
+        let model = template(Arc::clone(part.schema()), tree.clone(), hidden_states)?;
+        let start = if tree.n_hidden() == 0 && hidden_states > 0 { Start::Given } else { Start::Random { restarts: 3, seed: 0 } };
+        let fit = Em::new().smoothing(Smoothing::pseudo_count(1e-3)).iterations(300).start(start).fit(
+            &model,
+            &part,
+            &Quiet(observer),
+        )?;
+        let ln = fit.log_likelihood.last().copied().unwrap_or(f64::NEG_INFINITY);
+        Ok((ln, fit.model.n_free_parameters()))
+    };
+    let star = star(&candidate.leader, &names)?;
+    let ((with, with_parameters), (without, without_parameters)) = (fit(&subtree)?, fit(&star)?);
+    let weight: f64 = part.batches().iter().map(|batch| (0..batch.n_rows).map(|row| batch.weight(row)).sum::<f64>()).sum();
+    let parameters = with_parameters as i64 - without_parameters as i64;
+    let log_likelihood_gain = with - without;
+    let bic_gain = log_likelihood_gain - 0.5 * parameters as f64 * weight.max(1.0).ln();
+    Ok(ScoredCandidate { candidate, log_likelihood_gain, parameters, bic_gain })
+}
+
+/// The leader joined to all others.
+fn star(leader: &str, names: &[&str]) -> Result<Tree> {
+    let nodes: Vec<Node> = names.iter().map(|&name| Node { name: name.to_owned(), observed: true }).collect();
+    let center = names.iter().position(|name| *name == leader).unwrap_or(0);
+    let others = (0..names.len()).filter(|&ix| ix != center);
+    let edges: Vec<Edge> = others.map(|ix| Edge::new(NodeIx::new(center), NodeIx::new(ix))).collect();
+    Tree::from_parts(nodes, &edges)
+}
+
+/// Some scalar variables of a table.
+fn projected(data: &Dataset, names: &[&str]) -> Result<Dataset> {
+    let schema = data.schema();
+    let mut builder = Schema::builder();
+    let mut columns: Vec<ColIx> = Vec::new();
+    for name in names {
+        let variable: VarIx = schema.find_variable(name).ok_or_else(|| Error::Mismatch {
+            left: "the distances".to_owned(),
+            right: "the data".to_owned(),
+            problem: format!("the data have no variable {name:?}"),
+        })?;
+        let column = schema.variable(variable).columns[0];
+        builder = builder.scalar(*name, schema.column(column).kind.clone());
+        columns.push(column);
+    }
+    let part = Arc::new(builder.build()?);
+    let batches = data.batches().iter().map(|batch| {
+        let cells = columns.iter().zip(part.columns()).map(|(&from, column)| {
+            let mut cells = ColumnData::for_kind(&column.kind, batch.n_rows);
+            (0..batch.n_rows).for_each(|row| cells.push_number(batch.number(row, from)));
+            cells
+        });
+        Batch {
+            first_row: batch.first_row,
+            n_rows: batch.n_rows,
+            block: Block::Dense(cells.collect()),
+            weights: batch.weights.clone(),
+        }
+    });
+    Ok(Dataset::new(Arc::clone(&part), batches.collect()))
+}

@@ -1,0 +1,226 @@
+//! Structure, numbers of states and smoothing by the likelihood of rows that were not learned from.
+//!
+//! Every candidate is fitted by EM from a latent class model, stopped where the validation rows' likelihood stops rising, and scored by it:
+//!
+//! 1. **the tree**: each of the given ones at [`FIRST_STATES`] states;
+//! 2. **the states** of all hidden nodes: twice as many as long as the score rises and the work allows, or half as many if that does not help;
+//! 3. **the smoothing**: a third, or thrice as much, as long as the score rises;
+//! 4. **other starts** of the best, more of them where they take little work.
+//!
+//! Time is bounded by a rule that looks at sizes, never at the clock: a candidate is left out when one pass over the rows would take more than [`MOST_WORK`]
+//! multiplications. So the same data give the same model everywhere.
+
+use super::bic::Quiet;
+use crate::data::Dataset;
+use crate::em::{Em, EmFit, Smoothing, Start, merge_rows, template};
+use crate::model::LatentTree;
+use crate::tree::Tree;
+use crate::{Error, Observer, Result};
+
+/// States of the hidden nodes while trees are compared.
+pub const FIRST_STATES: usize = 8;
+/// Multiplications that a pass over the rows may take: rows · Σ k².
+pub const MOST_WORK: f64 = 4e9;
+/// Multiplications that other starts may take.
+const STARTS_WORK: f64 = 1e11;
+/// Most other starts.
+const MOST_STARTS: f64 = 4.0;
+/// Most states that are tried.
+const MOST_STATES: usize = 128;
+/// Pseudo-count of the first candidates.
+const FIRST_SMOOTHING: f64 = 0.05;
+/// Passes while trees are compared, and later.
+const FIRST_PASSES: usize = 40;
+const PASSES: usize = 200;
+/// Models without a rise of the validation score after which a fit ends.
+const PATIENCE: usize = 10;
+
+/// Settings of [`by_validation`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ValidationSearch {
+    seed: u64,
+    hidden_states: Option<usize>,
+    smoothing: Option<f64>,
+    restarts: usize,
+}
+
+impl ValidationSearch {
+    /// The default search.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { seed, hidden_states: None, smoothing: None, restarts: 1 }
+    }
+
+    /// Keeps this number of states.
+    #[must_use]
+    pub fn hidden_states(mut self, hidden_states: Option<usize>) -> Self {
+        self.hidden_states = hidden_states;
+        self
+    }
+
+    /// Keeps this pseudo-count.
+    #[must_use]
+    pub fn smoothing(mut self, smoothing: Option<f64>) -> Self {
+        self.smoothing = smoothing;
+        self
+    }
+
+    /// Random starts of each latent class model.
+    #[must_use]
+    pub fn restarts(mut self, restarts: usize) -> Self {
+        self.restarts = restarts.max(1);
+        self
+    }
+}
+
+/// A candidate and how it did.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct CandidateScore {
+    /// Name of the tree.
+    pub tree: String,
+    /// States of its hidden nodes.
+    pub hidden_states: usize,
+    /// Pseudo-count of EM.
+    pub smoothing: f64,
+    /// Mean log-likelihood of the validation rows.
+    pub validation: f64,
+    /// Passes over the rows.
+    pub passes: usize,
+}
+
+/// What a search found.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Selected {
+    /// The best model.
+    pub model: LatentTree,
+    /// Its tree's name.
+    pub tree: String,
+    /// Mean log-likelihood of the validation rows.
+    pub validation: f64,
+    /// Whether the best model's EM came to its end.
+    pub converged: bool,
+    /// Everything that was tried, in order.
+    pub candidates: Vec<CandidateScore>,
+}
+
+struct Search<'a> {
+    rows: Dataset,
+    validation: Dataset,
+    options: ValidationSearch,
+    observer: &'a dyn Observer,
+    tried: Vec<CandidateScore>,
+}
+
+/// The best of the candidates so far.
+struct Best {
+    tree: usize,
+    states: usize,
+    smoothing: f64,
+    fit: EmFit,
+    score: f64,
+}
+
+impl Search<'_> {
+    fn work(&self, tree: &Tree, states: usize) -> f64 {
+        let hidden_edges = tree.edges().filter(|edge| !tree.is_observed(edge.a) && !tree.is_observed(edge.b)).count();
+        self.rows.n_rows() as f64 * (hidden_edges * states * states + tree.n_observed() * states) as f64
+    }
+
+    fn try_one(&mut self, trees: &[(String, Tree)], tree: usize, states: usize, smoothing: f64, passes: usize) -> Result<Best> {
+        let model = template(self.rows.schema().clone(), trees[tree].1.clone(), states)?;
+        let start = Start::LatentClass { restarts: self.options.restarts, seed: self.options.seed };
+        let em = Em::new().merge(false).iterations(passes).smoothing(Smoothing::pseudo_count(smoothing)).start(start);
+        let fit = em.validation(&self.validation, PATIENCE).fit(&model, &self.rows, &Quiet(self.observer))?;
+        let score = fit.validation.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        self.tried.push(CandidateScore {
+            tree: trees[tree].0.clone(),
+            hidden_states: states,
+            smoothing,
+            validation: score,
+            passes: fit.iterations,
+        });
+        self.observer.progress(self.tried.len() as u64);
+        Ok(Best { tree, states, smoothing, fit, score })
+    }
+}
+
+/// The best of the candidates on the validation rows; see the module.
+///
+/// # Arguments
+/// - `trees`: names and trees over the variables; observed nodes that have several neighbours must be discrete.
+///
+/// # Errors
+/// [`Error::Mismatch`] if the validation rows have other columns, [`Error::Option`] if there is no tree, those of EM, and [`Error::Cancelled`].
+pub fn by_validation(
+    trees: &[(String, Tree)],
+    rows: &Dataset,
+    validation: &Dataset,
+    search: &ValidationSearch,
+    observer: &dyn Observer,
+) -> Result<Selected> {
+    if trees.is_empty() {
+        return Err(Error::option("--select", "there is no tree to choose from"));
+    }
+    let merged = |data: &Dataset| merge_rows(data).unwrap_or_else(|| data.clone());
+    let mut run = Search { rows: merged(rows), validation: merged(validation), options: *search, observer, tried: Vec::new() };
+    observer.stage("candidates", None);
+    let smoothing = search.smoothing.unwrap_or(FIRST_SMOOTHING);
+    let first_states = search.hidden_states.unwrap_or(FIRST_STATES);
+    let mut best: Option<Best> = None;
+    for tree in 0..trees.len() {
+        let found = run.try_one(trees, tree, first_states, smoothing, FIRST_PASSES)?;
+        best = Some(better(best, found));
+    }
+    let mut best = best.expect("there is a tree");
+    if search.hidden_states.is_none() {
+        for up in [true, false] {
+            let mut states = FIRST_STATES;
+            loop {
+                states = if up { states * 2 } else { states / 2 };
+                if !(2..=MOST_STATES).contains(&states) || run.work(&trees[best.tree].1, states) > MOST_WORK {
+                    break;
+                }
+                let found = run.try_one(trees, best.tree, states, smoothing, PASSES)?;
+                if found.score <= best.score {
+                    break;
+                }
+                best = found;
+            }
+            // Fewer states are worth a look only where more did not help.
+            if best.states > FIRST_STATES {
+                break;
+            }
+        }
+    }
+    if search.smoothing.is_none() {
+        for factor in [1.0 / 3.0, 3.0] {
+            loop {
+                let found = run.try_one(trees, best.tree, best.states, best.smoothing * factor, PASSES)?;
+                if found.score <= best.score {
+                    break;
+                }
+                best = found;
+            }
+            if best.smoothing != smoothing {
+                break;
+            }
+        }
+    }
+    let work = run.work(&trees[best.tree].1, best.states) * best.fit.iterations.max(1) as f64;
+    for start in 0..(STARTS_WORK / work).min(MOST_STARTS) as u64 {
+        run.options.seed = search.seed.wrapping_add(start + 1);
+        let found = run.try_one(trees, best.tree, best.states, best.smoothing, PASSES)?;
+        best = better(Some(best), found);
+    }
+    let converged = best.fit.converged();
+    let tree = trees[best.tree].0.clone();
+    Ok(Selected { model: best.fit.model, tree, validation: best.score, converged, candidates: run.tried })
+}
+
+fn better(best: Option<Best>, other: Best) -> Best {
+    match best {
+        Some(best) if best.score >= other.score => best,
+        _ => other,
+    }
+}
