@@ -7,6 +7,7 @@ mod comparison;
 mod dot;
 mod graphml;
 mod information;
+mod page;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -16,6 +17,7 @@ pub use comparison::{Comparison, ParameterError, compare, parameter_error};
 pub use dot::to_dot;
 pub use graphml::to_graphml;
 pub use information::edge_information;
+pub use page::{PageOptions, page};
 pub use text::to_text;
 pub use weak_pairs::{WeakPairs, weak_pairs};
 
