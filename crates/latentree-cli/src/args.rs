@@ -153,6 +153,14 @@ pub(crate) enum Command {
                             latentree distances data.csv --distance canonical --hidden-states 3 -o d.phy --errors d.errors.csv\n  \
                             latentree distances both.moments --significance 4 -o d.csv.gz --json")]
     Distances(DistancesArgs),
+    /// One self-contained page to look at and click through
+    #[command(
+        after_help = "The page works offline and from disk: the tree (zoom, collapse, search), what every hidden state means, and with DATA \
+                            how well they fit, the rows of each state and the pairs that are badly explained.\n\
+                            Examples:\n  latentree report examples/clinic.truth.json examples/clinic.csv -o clinic.html\n  \
+                            latentree report tree.nwk -o tree.html"
+    )]
+    Report(ReportArgs),
     /// Prints a completion script for a shell
     #[command(after_help = "Example:\n  latentree completions bash > /etc/bash_completion.d/latentree")]
     Completions {
@@ -449,6 +457,23 @@ pub(crate) struct ExportArgs {
     /// Output file
     #[arg(short, long, value_name = "OUT", default_value = "-")]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Data file: adds the fit, typical rows and badly explained pairs
+    #[arg(value_name = "DATA")]
+    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: DataArgs,
+    /// Output page
+    #[arg(short, long, value_name = "OUT.html")]
+    pub(crate) output: PathBuf,
+    /// Title of the page [default: the model's file name]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@ mod learn_candidates;
 mod merge;
 mod moments;
 mod query;
+mod report;
 mod sample;
 mod score;
 mod shell;
@@ -45,6 +46,7 @@ pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
         Command::Moments(args) => moments::run(&args, printer),
         Command::Merge(args) => merge::run(&args, printer),
         Command::Distances(args) => distances::run(&args, printer),
+        Command::Report(args) => report::run(&args, printer),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { output } => shell::manual(&output, printer),
     }

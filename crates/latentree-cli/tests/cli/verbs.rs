@@ -457,3 +457,27 @@ fn an_older_output_stays_as_it_was_when_something_fails() {
     folder.succeed("sample clinic.truth.json --rows 2 -o out.csv");
     assert_eq!(folder.text("out.csv").lines().count(), 3);
 }
+
+#[test]
+fn report_writes_one_page_with_everything_in_it() {
+    let folder = Folder::with_clinic();
+    let json = folder.json("report clinic.truth.json clinic.csv --title Patients -o page.html");
+    assert_eq!(json["observed"], 40);
+    assert_eq!(json["hidden"], 12);
+    let page = folder.text("page.html");
+    assert_eq!(json["bytes"], page.len());
+    assert!(page.starts_with("<!doctype html>") && page.contains("<title>Patients"), "{}", &page[..200]);
+    assert!(page.contains("chronic_kidney_disease") && !page.contains(" src=\"") && !page.contains("@import"));
+    // The page's fit is that of score, and its numbers do not depend on threads.
+    let score = folder.json("score clinic.truth.json clinic.csv");
+    assert!(page.contains(&format!("\"logLikelihood\":{}", score["log_likelihood"])));
+    folder.succeed("report clinic.truth.json clinic.csv --title Patients -o again.html --threads 1");
+    assert!(folder.text("again.html") == page);
+    let human = folder.succeed("report clinic.truth.json -o alone.html");
+    assert_eq!(human, "page of 52 nodes written to alone.html\n");
+    assert!(folder.succeed("report clinic.truth.json -o -").starts_with("<!doctype html>"));
+    folder.succeed("export clinic.truth.json --format newick -o tree.nwk");
+    folder.succeed("report tree.nwk -o tree.html");
+    folder.succeed("export clinic.truth.json --format bif -o clinic.bif");
+    folder.succeed("report clinic.bif clinic.csv -o bif.html.gz");
+}

@@ -8,6 +8,7 @@ mod dot;
 mod goodness;
 mod graphml;
 mod information;
+mod page;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -18,6 +19,7 @@ pub use dot::to_dot;
 pub use goodness::{EdgeStrength, Fit, Goodness, GoodnessOptions, HiddenVariable, ProfileVariable, UnexplainedPair, goodness};
 pub use graphml::to_graphml;
 pub use information::edge_information;
+pub use page::{PageOptions, page};
 pub use text::to_text;
 pub use weak_pairs::{WeakPairs, weak_pairs};
 

@@ -7,6 +7,7 @@ mod models;
 mod moments;
 mod options;
 mod outputs;
+mod report;
 mod sparse;
 mod tables;
 mod trees;
@@ -95,6 +96,7 @@ fn all() -> Vec<Case> {
         moments::cases(),
         options::cases(),
         outputs::cases(),
+        report::cases(),
         learn::cases(),
     ]
     .into_iter()

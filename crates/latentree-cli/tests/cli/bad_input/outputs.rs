@@ -23,6 +23,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("filled data", "filled data into a folder", "infer model.json data.csv --impute -o"),
         ("scores", "scores into a folder", "score model.json data.csv --per-row"),
         ("export", "export into a folder", "export model.json --format dot -o"),
+        ("page", "page into a folder", "report model.json data.csv -o"),
         ("moments", "moments into a folder", "moments data.csv -o"),
         ("simulated model", "simulated model into a folder", "simulate --shape star --model"),
         ("simulated data", "simulated data into a folder", "simulate --shape star --data"),

@@ -1,0 +1,64 @@
+//! `report MODEL [DATA] -o OUT.html`: one self-contained page to look at and click through.
+
+use std::path::Path;
+
+use latentree::data::BatchSource;
+use latentree::model::ModelFile;
+use latentree::report::{PageOptions, page};
+use latentree::{Error, Result};
+use serde_json::json;
+
+use super::simulate::{is_newick, read_tree};
+use super::{is_stream, open_model_and_data, open_model_file};
+use crate::Failure;
+use crate::args::ReportArgs;
+use crate::printer::Printer;
+
+pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
+    let path = &args.model.model;
+    let title = args.title.clone().unwrap_or_else(|| shown_name(path));
+    let mut options = PageOptions::new(title);
+    let (file, html) = match &args.data {
+        Some(data) if is_newick(path) => {
+            let problem = format!(
+                "a tree says nothing about the rows of {}; leave the data out, or learn a model (learn --tree)",
+                data.display()
+            );
+            return Err(Error::data(latentree::Place::file(path), problem).into());
+        }
+        Some(data) => {
+            options = options.data_name(shown_name(data));
+            let (model, mut reader) = open_model_and_data(&args.model, data, &args.reading, printer)?;
+            let source: &mut dyn BatchSource = &mut reader;
+            let html = page(&model, Some(source), &options, printer)?;
+            (ModelFile::from(model), html)
+        }
+        None => {
+            let file = if is_newick(path) {
+                read_tree(path, &args.model.hidden)?.into()
+            } else {
+                open_model_file(path, &args.model.hidden, None)?
+            };
+            let html = page(&file, None, &options, printer).map_err(|error| error.in_file(path))?;
+            (file, html)
+        }
+    };
+    latentree::file::write_atomically(&args.output, |out| {
+        out.write_all(html.as_bytes()).map_err(Error::io("write", &args.output))
+    })?;
+    if !is_stream(&args.output) {
+        let tree = file.tree();
+        let json =
+            json!({"nodes": tree.n_nodes(), "observed": tree.n_observed(), "hidden": tree.n_hidden(), "bytes": html.len()});
+        printer.result(&json, |out| writeln!(out, "page of {} nodes written to {}", tree.n_nodes(), args.output.display()))?;
+    }
+    Ok(())
+}
+
+/// A file's name without its folder.
+fn shown_name(path: &Path) -> String {
+    if is_stream(path) {
+        return "standard input".to_owned();
+    }
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}

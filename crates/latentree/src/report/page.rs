@@ -1,0 +1,286 @@
+//! The page: a model or tree as one self-contained HTML file to look at and click through.
+//!
+//! The front end is in `web/` (TypeScript, built into `page/template.html`, which is kept beside this file so that a build needs
+//! no other program); this module computes what it shows. Nothing is loaded from elsewhere: the file works from disk and without
+//! a network.
+
+mod channel;
+mod content;
+mod embed;
+mod labels;
+mod pairs;
+mod payload;
+mod profile;
+mod rows;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use self::content::Facts;
+use self::labels::Labels;
+use self::payload::{Details, Export, Fit, Misfit, MisfitTable, Payload, Row, Rows, Side, cut, finite, short};
+use self::rows::DataView;
+use self::steps::Steps;
+use super::{Format, View, render};
+use crate::data::BatchSource;
+use crate::error::{Error, Place, Result};
+use crate::index::{ColIx, NodeIx};
+use crate::inference::Score;
+use crate::model::{Family, LatentTree, ModelFile};
+use crate::observer::Observer;
+use crate::tree::Rooted;
+
+/// Names longer in all than this are cut, so that a page stays readable.
+const MOST_NAME_BYTES: usize = 4 << 20;
+/// Characters of a name that has to be cut.
+const CUT_NAME: usize = 120;
+/// Typical rows kept in all, about; a state has from 3 to 10.
+const ALL_ROWS: usize = 60_000;
+/// Bytes of the exports in the page.
+const MOST_EXPORT_BYTES: usize = 4 << 20;
+/// An export larger than this is not even tried to pack.
+const MOST_RAW_BYTES: usize = 100 << 20;
+
+/// What a page shows beside the model and the data.
+///
+/// # Example
+/// ```
+/// use latentree::report::{PageOptions, page};
+/// use latentree::tree::Tree;
+/// let mut tree = Tree::new();
+/// let (h, a) = (tree.add_hidden("h1")?, tree.add_observed("a")?);
+/// tree.connect(h, a, Some(0.5))?;
+/// let html = page(&tree, None, &PageOptions::new("A small tree"), &latentree::Silent)?;
+/// assert!(html.starts_with("<!doctype html>") && html.contains("<title>A small tree"));
+/// # Ok::<(), latentree::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct PageOptions {
+    title: String,
+    data_name: Option<String>,
+    stages: Vec<(String, f64)>,
+    score: Option<Score>,
+}
+
+impl PageOptions {
+    /// A page with this title.
+    #[must_use]
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), ..Self::default() }
+    }
+
+    /// Names the data, such as by their file.
+    #[must_use]
+    pub fn data_name(mut self, name: impl Into<String>) -> Self {
+        self.data_name = Some(name.into());
+        self
+    }
+
+    /// Adds a stage of learning and its seconds.
+    #[must_use]
+    pub fn stage(mut self, name: impl Into<String>, seconds: f64) -> Self {
+        self.stages.push((name.into(), seconds));
+        self
+    }
+
+    /// The fit, where it is known and no data are given; with data it is computed.
+    #[must_use]
+    pub fn score(mut self, score: Score) -> Self {
+        self.score = Some(score);
+        self
+    }
+}
+
+/// The page of a model or tree, as HTML. Data must have the model's schema; they are read twice.
+///
+/// With data, the page also shows how well they fit, the most typical rows of every hidden state, and the pairs of variables that
+/// the model explains worst.
+///
+/// # Errors
+/// [`Error::Data`] for data without a model's tables, or a tree without nodes; [`Error::Mismatch`] for data of another schema;
+/// those of the source; [`Error::Cancelled`].
+///
+/// # Complexity
+/// Without data, about linear in the tree; with data, that of posteriors of all rows and of counting pairs of at most 3,000
+/// features.
+pub fn page<'a>(
+    what: impl Into<View<'a>>,
+    data: Option<&mut dyn BatchSource>,
+    options: &PageOptions,
+    observer: &dyn Observer,
+) -> Result<String> {
+    let view = what.into();
+    let (payload, details) = payload(view, data, options, observer)?;
+    const PLAIN: &str = "lists, numbers and texts are JSON";
+    let tree = serde_json::to_string(&payload).expect(PLAIN);
+    let details = serde_json::to_string(&details).expect(PLAIN);
+    let exports = serde_json::to_string(&exports(view)).expect(PLAIN);
+    Ok(embed::fill(&payload.title, [&tree, &details, &exports]))
+}
+
+fn payload(
+    view: View<'_>,
+    data: Option<&mut dyn BatchSource>,
+    options: &PageOptions,
+    observer: &dyn Observer,
+) -> Result<(Payload, Details)> {
+    let tree = view.tree();
+    if tree.n_nodes() == 0 {
+        return Err(Error::data(Place::default(), "the tree has no nodes, so there is nothing to show"));
+    }
+    // The picture is drawn from the middle of the tree: the model's root is a matter of its tables only.
+    let parents = Rooted::with_roots(tree, &[]).expect("no roots cannot clash").parent;
+    let steps = view.model().filter(|model| model.family() == Family::Discrete).map(Steps::new);
+    observer.stage("profiles", None);
+    let facts = Facts::new(view, steps.as_ref(), &parents);
+    if observer.cancelled() {
+        return Err(Error::Cancelled);
+    }
+    let data = match (view.model(), data) {
+        (Some(model), Some(source)) => {
+            let n_states: usize = model.hidden().map(|node| model.n_states(node).unwrap_or(2)).sum();
+            let per_state = (ALL_ROWS / n_states.max(1)).clamp(3, 10);
+            Some((model, rows::read(model, source, per_state, &facts.columns, observer)?))
+        }
+        (None, Some(_)) => {
+            return Err(Error::data(
+                Place::default(),
+                "a tree without tables says nothing about rows of data; give the tree alone, or learn its parameters first \
+                 (learn --tree)",
+            ));
+        }
+        (_, None) => None,
+    };
+    let misfits =
+        data.as_ref().and_then(|(model, data)| Some(misfits(model, &facts, pairs::worst(model, steps.as_ref(), data)?)));
+    let rows = data.as_ref().map(|(_, data)| typical_rows(data, &facts.shown_states)).unwrap_or_default();
+    let labels = match view.model() {
+        Some(model) => Labels::new(model, &facts.profiles, &facts.shown_states, &facts.members, &rows),
+        None => Labels::none(tree.n_nodes()),
+    };
+    let n_name_bytes: usize = tree.nodes().iter().map(|node| node.name.len()).sum();
+    let name = |name: &str| if n_name_bytes > MOST_NAME_BYTES { cut(name, CUT_NAME) } else { name.to_owned() };
+    let link = |node: NodeIx| {
+        let parent = parents[node.get()]?;
+        tree.links(node).iter().find(|link| link.to == parent)
+    };
+    let payload = Payload {
+        format: 1,
+        title: cut(&options.title, 200),
+        family: match view.model().map(LatentTree::family) {
+            None => "tree",
+            Some(Family::Discrete) => "discrete",
+            Some(Family::Gaussian) => "gaussian",
+        },
+        data_name: options.data_name.as_deref().map(|name| cut(name, 200)),
+        names: tree.nodes().iter().map(|node| name(&node.name)).collect(),
+        observed: tree.nodes().iter().map(|node| u8::from(node.observed)).collect(),
+        parents: parents.iter().map(|parent| parent.map_or(-1, |parent| parent.get() as i64)).collect(),
+        kinds: tree.node_ixs().map(|node| view.kind(node).unwrap_or("")).collect(),
+        lengths: tree.node_ixs().map(|node| link(node)?.length.and_then(finite)).collect(),
+        supports: tree.node_ixs().map(|node| link(node)?.support.and_then(finite)).collect(),
+        information: facts.information,
+        strengths: facts.strengths,
+        topics: facts.topics,
+        label_sets: labels.sets,
+        labels: labels.of_node,
+        marginals: facts.marginals,
+        shown_states: facts.shown_states,
+        members: labels.members,
+        fit: fit(view, options, data.as_ref().map(|(_, data)| &data.score)),
+        misfits,
+    };
+    Ok((payload, Details { profiles: facts.profiles, rows }))
+}
+
+fn typical_rows(data: &DataView, shown_states: &BTreeMap<usize, Vec<usize>>) -> BTreeMap<usize, Rows> {
+    let with_rows = data.rows.iter().enumerate().filter_map(|(node, rows)| Some((node, rows.as_ref()?)));
+    let shown = with_rows.map(|(node, rows)| {
+        let states = shown_states.get(&node).cloned().unwrap_or_else(|| (0..rows.typical.len()).collect());
+        let row = |row: &rows::TypicalRow| {
+            let cells = row.cells.iter().map(|&cell| finite(cell));
+            Row(row.row + 1, short(row.value), cells.collect())
+        };
+        let typical = states.iter().map(|&state| rows.typical[state].iter().map(row).collect());
+        let shares = states.iter().filter_map(|&state| rows.shares.get(state)).map(|&share| short(share));
+        (node, Rows { shares: shares.collect(), typical: typical.collect() })
+    });
+    shown.collect()
+}
+
+fn misfits(model: &LatentTree, facts: &Facts, found: pairs::Misfits) -> MisfitTable {
+    let side = |column: ColIx, label: Option<usize>| {
+        let node = model.node_of(model.schema().variable_of(column));
+        Side(node.get(), facts.members.binary_search(&column).ok(), label)
+    };
+    let worst = found.worst.iter().map(|it| Misfit {
+        sides: [0, 1].map(|end| side(it.columns[end], it.labels[end])),
+        is_correlation: it.is_correlation,
+        observed: short(it.observed),
+        expected: short(it.expected),
+        z: short(it.z),
+    });
+    MisfitTable {
+        pairs: found.pairs,
+        beyond_four: found.beyond_four,
+        columns: found.n_columns,
+        all_columns: model.schema().columns().len(),
+        worst: worst.collect(),
+    }
+}
+
+fn fit(view: View<'_>, options: &PageOptions, computed: Option<&Score>) -> Fit {
+    let score = computed.or(options.score.as_ref());
+    let tree_provenance = match view.file {
+        Some(ModelFile::Tree { provenance, .. }) => Some(provenance),
+        _ => None,
+    };
+    let provenance = view.model().map(LatentTree::provenance).or(tree_provenance).cloned().unwrap_or_default();
+    // Totals keep all their digits: differences of models are small beside them.
+    let whole = |value: f64| value.is_finite().then_some(value);
+    Fit {
+        parameters: view.model().map(LatentTree::n_free_parameters),
+        rows: score.map(|score| score.rows),
+        log_likelihood: score.and_then(|score| whole(score.log_likelihood)),
+        mean_log_likelihood: score.and_then(|score| whole(score.mean_log_likelihood())),
+        bic: score.and_then(|score| whole(score.bic())),
+        impossible_rows: score.map(|score| score.impossible_rows),
+        program: provenance.program.map(|text| cut(&text, 100)),
+        seed: provenance.seed,
+        learned_rows: provenance.rows,
+        digest: provenance.data_digest.map(|text| cut(&text, 100)),
+        options: provenance.options.iter().take(100).map(|(key, value)| (cut(key, 100), cut(value, 300))).collect(),
+        stages: options.stages.iter().map(|(name, seconds)| (cut(name, 100), short(*seconds))).collect(),
+    }
+}
+
+/// All formats, packed, as long as they fit the page.
+fn exports(view: View<'_>) -> Vec<Export> {
+    let formats = [
+        (Format::Json, "json"),
+        (Format::Newick, "nwk"),
+        (Format::Text, "txt"),
+        (Format::Dot, "dot"),
+        (Format::GraphMl, "graphml"),
+        (Format::Bif, "bif"),
+        (Format::XmlBif, "xmlbif"),
+    ];
+    let mut left = MOST_EXPORT_BYTES;
+    let exports = formats.into_iter().map(|(format, ending)| {
+        let none =
+            |bytes: usize, problem: String| Export { format: format.name(), ending, bytes, packed: None, problem: Some(problem) };
+        let text = match render(view, format) {
+            Ok(text) => text,
+            Err(error) => return none(0, cut(&error.to_string(), 300)),
+        };
+        let packed = (text.len() <= MOST_RAW_BYTES).then(|| embed::packed(&text)).filter(|packed| packed.len() <= left);
+        let Some(packed) = packed else {
+            return none(text.len(), format!("too large for a page; use latentree export --format {format}"));
+        };
+        left -= packed.len();
+        Export { format: format.name(), ending, bytes: text.len(), packed: Some(packed), problem: None }
+    });
+    exports.collect()
+}

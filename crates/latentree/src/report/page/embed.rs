@@ -1,0 +1,146 @@
+//! The page's file: a template with its data in it, safe whatever the data say.
+//!
+//! Data are JSON in a `<script type="application/json">`, which a browser reads as text up to `</script`. In JSON, `<`, `>`, `&`,
+//! U+2028 and U+2029 occur in strings only and may be written as `\u003c` and so on: then nothing in the data can end the
+//! element, begin a comment or be taken for markup. Exports are gzip in base64, unpacked by the browser when asked for.
+
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// The built front end: markup, style and program, with places for the title and the data.
+const TEMPLATE: &str = include_str!("template.html");
+/// Where the title goes, and where the data go: what is drawn at first, then what is read later. They stand in this order.
+const PLACES: [&str; 4] = ["__LATENTREE_TITLE__", "__LATENTREE_TREE__", "__LATENTREE_DETAILS__", "__LATENTREE_EXPORTS__"];
+
+/// The page with this title and these data: JSON of the tree, of details and of exports.
+pub(super) fn fill(title: &str, data: [&str; 3]) -> String {
+    let length: usize = data.iter().map(|json| json.len()).sum();
+    let mut out = String::with_capacity(TEMPLATE.len() + length + length / 16);
+    let mut rest = TEMPLATE;
+    for (ix, place) in PLACES.iter().enumerate() {
+        let (before, after) = rest.split_once(place).expect("the template has a place for everything");
+        out.push_str(before);
+        match ix.checked_sub(1) {
+            None => out.push_str(&escape_text(title)),
+            Some(at) => escape_json(data[at], &mut out),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// JSON that means the same and holds nothing that a browser takes for markup.
+fn escape_json(json: &str, out: &mut String) {
+    let mut clean = 0;
+    for (at, c) in json.char_indices() {
+        let escape = match c {
+            '<' => "\\u003c",
+            '>' => "\\u003e",
+            '&' => "\\u0026",
+            '\u{2028}' => "\\u2028",
+            '\u{2029}' => "\\u2029",
+            _ => continue,
+        };
+        out.push_str(&json[clean..at]);
+        out.push_str(escape);
+        clean = at + c.len_utf8();
+    }
+    out.push_str(&json[clean..]);
+}
+
+/// Text as HTML, in one line.
+fn escape_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A text as gzip in base64.
+pub(super) fn packed(text: &str) -> String {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));
+    let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
+    base64(&written.expect("a vector takes all bytes"))
+}
+
+/// RFC 4648, with padding.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let word = chunk.iter().fold(0_u32, |word, &byte| word << 8 | u32::from(byte)) << (8 * (3 - chunk.len()));
+        for digit in 0..4 {
+            let six = (word >> (18 - 6 * digit)) & 63;
+            out.push(if digit <= chunk.len() { char::from(DIGITS[six as usize]) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_the_data_is_markup_and_the_json_means_the_same() {
+        let names = [
+            "</script><script>alert(1)</script>",
+            "<!--",
+            "]]>",
+            "a\u{2028}b\u{2029}c",
+            "&lt;",
+            "\"'\\",
+            "\u{0}\u{7f}",
+            "שלום 🌳",
+        ];
+        let json = serde_json::to_string(&names).unwrap();
+        let mut escaped = String::new();
+        escape_json(&json, &mut escaped);
+        assert!(!escaped.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
+        assert_eq!(serde_json::from_str::<Vec<String>>(&escaped).unwrap(), names);
+        let page = fill("</title><script>", [&json, &json, &json]);
+        assert_eq!(page.matches("</script").count(), TEMPLATE.matches("</script").count());
+        assert_eq!(page.matches("<!--").count(), TEMPLATE.matches("<!--").count());
+        assert_eq!(page.matches("</title").count(), 1);
+        assert_eq!(page.matches(&escaped).count(), 3);
+    }
+
+    #[test]
+    fn the_template_has_each_place_once_and_asks_for_nothing_outside() {
+        for place in PLACES {
+            assert_eq!(TEMPLATE.matches(place).count(), 1, "{place}");
+        }
+        for outside in [" src=", " href=\"http", "@import", "url(http", "//cdn"] {
+            assert!(!TEMPLATE.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn base64_is_that_of_rfc_4648() {
+        // Section 10 of the RFC.
+        let cases = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(base64(text.as_bytes()), expected);
+        }
+    }
+}

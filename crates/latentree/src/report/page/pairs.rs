@@ -1,0 +1,280 @@
+//! Pairs of variables that the model explains badly: the data's joint shares or correlations against the model's.
+//!
+//! Of two columns of labels, the cell whose count `O` is farthest from its expectation `E = N p`, by `z = (O − E) / √(N p (1 −
+//! p))`; where a number is among them, the correlations by Fisher's `z = (artanh r − artanh ρ) √(N − 3)`. The model's side is
+//! exact: from each column, `E[f(x) · 1(node = b)]` is passed along the tree.
+
+use rayon::prelude::*;
+
+use super::rows::DataView;
+use super::steps::{Content, Steps};
+use crate::index::{ColIx, NodeIx};
+use crate::model::{Family, LatentTree, Marginal};
+use crate::moments::PairMoments;
+
+/// Pairs that are kept.
+const KEPT: usize = 60;
+/// A count and its expectation must reach this to be judged.
+const LEAST_COUNT: f64 = 5.0;
+
+/// A pair of columns and how far the model is from the data.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Misfit {
+    pub(super) columns: [ColIx; 2],
+    /// The labels of the cell, where a column has labels.
+    pub(super) labels: [Option<usize>; 2],
+    /// Whether the two numbers are correlations rather than shares of rows.
+    pub(super) is_correlation: bool,
+    pub(super) observed: f64,
+    pub(super) expected: f64,
+    pub(super) z: f64,
+}
+
+/// What was found in all pairs.
+#[derive(Debug, Default)]
+pub(super) struct Misfits {
+    pub(super) pairs: u64,
+    /// Pairs beyond four standard errors.
+    pub(super) beyond_four: u64,
+    pub(super) n_columns: usize,
+    /// Worst first.
+    pub(super) worst: Vec<Misfit>,
+}
+
+/// The counted pairs of some of the model's columns.
+struct Counted<'a> {
+    moments: &'a PairMoments,
+    pair_columns: &'a [ColIx],
+}
+
+/// A column's place in the model: the discrete node it depends on, and its features' means in each of that node's states.
+struct Place {
+    column: ColIx,
+    /// `None` for a leaf that stands alone.
+    anchor: Option<usize>,
+    /// Labels that the features stand for; `None` for a number.
+    labels: Option<Vec<usize>>,
+    /// One row per state of the anchor.
+    means: Vec<f64>,
+    n_features: usize,
+    /// Marginal mean and variance of each feature.
+    marginal: Vec<(f64, f64)>,
+}
+
+/// The pairs that are explained worst.
+pub(super) fn worst(model: &LatentTree, steps: Option<&Steps>, data: &DataView) -> Option<Misfits> {
+    let data = &Counted { moments: data.moments.as_ref()?, pair_columns: &data.pair_columns };
+    let mut all = match steps {
+        Some(steps) if model.family() == Family::Discrete => discrete(model, steps, data),
+        _ => gaussian(model, data),
+    };
+    all.n_columns = data.pair_columns.len();
+    all.worst.sort_by(|a, b| b.z.abs().total_cmp(&a.z.abs()).then(a.columns.cmp(&b.columns)));
+    all.worst.truncate(KEPT);
+    Some(all)
+}
+
+fn joined(parts: Vec<Misfits>) -> Misfits {
+    parts.into_iter().fold(Misfits::default(), |mut all, part| {
+        all.pairs += part.pairs;
+        all.beyond_four += part.beyond_four;
+        all.worst.extend(part.worst);
+        all
+    })
+}
+
+impl Misfits {
+    fn add(&mut self, misfit: Option<Misfit>) {
+        let Some(misfit) = misfit.filter(|it| it.z.is_finite()) else { return };
+        self.pairs += 1;
+        self.beyond_four += u64::from(misfit.z.abs() > 4.0);
+        self.worst.push(misfit);
+        if self.worst.len() >= 4 * KEPT {
+            self.worst.sort_by(|a, b| b.z.abs().total_cmp(&a.z.abs()).then(a.columns.cmp(&b.columns)));
+            self.worst.truncate(KEPT);
+        }
+    }
+}
+
+fn discrete(model: &LatentTree, steps: &Steps, data: &Counted<'_>) -> Misfits {
+    let places: Vec<Place> = data.pair_columns.iter().map(|&column| place(model, steps, column)).collect();
+    let mut at_node: Vec<Vec<usize>> = vec![Vec::new(); model.tree().n_nodes()];
+    for (ix, place) in places.iter().enumerate() {
+        if let Some(anchor) = place.anchor {
+            at_node[anchor].push(ix);
+        }
+    }
+    let parts = (0..places.len()).into_par_iter().map(|first| {
+        let mut found = Misfits::default();
+        let own = &places[first];
+        let mut seen = vec![false; places.len()];
+        if let Some(anchor) = own.anchor {
+            let prior = &steps.marginals[anchor];
+            // Feature by feature: E[f · 1(node = b)].
+            let start: Vec<f64> = (0..own.n_features)
+                .flat_map(|feature| prior.iter().enumerate().map(move |(state, p)| (feature, state, p)))
+                .map(|(feature, state, p)| p * own.means[state * own.n_features + feature])
+                .collect();
+            let mut stack = vec![(anchor, usize::MAX, start)];
+            while let Some((node, from, carried)) = stack.pop() {
+                let width = steps.marginals[node].len();
+                for &second in at_node[node].iter().filter(|&&second| second < first) {
+                    seen[second] = true;
+                    let joint = super::steps::chain(&carried, width, &places[second].means, places[second].n_features);
+                    found.add(compare(own, &places[second], [first, second], &joint, data));
+                }
+                for step in steps.steps[node].iter().filter(|step| step.to != from) {
+                    let beyond = super::steps::chain(&carried, width, &step.table, step.n_states);
+                    stack.push((step.to, node, beyond));
+                }
+            }
+        }
+        for second in (0..first).filter(|&second| !seen[second]) {
+            let other = &places[second];
+            let joint: Vec<f64> = own.marginal.iter().flat_map(|a| other.marginal.iter().map(move |b| a.0 * b.0)).collect();
+            found.add(compare(own, other, [first, second], &joint, data));
+        }
+        found
+    });
+    joined(parts.collect())
+}
+
+fn place(model: &LatentTree, steps: &Steps, column: ColIx) -> Place {
+    let schema = model.schema();
+    let node = model.node_of(schema.variable_of(column));
+    // Of two labels one says all.
+    let labels = schema.column(column).kind.n_states().map(|n| if n == 2 { vec![1] } else { (0..n).collect::<Vec<_>>() });
+    let own = &steps.marginals[node.get()];
+    if !own.is_empty() {
+        let labels = labels.unwrap_or_default();
+        let means =
+            (0..own.len()).flat_map(|state| labels.iter().map(move |&label| f64::from(u8::from(label == state)))).collect();
+        let marginal = labels.iter().map(|&label| (own[label], own[label] * (1.0 - own[label]))).collect();
+        return Place { column, anchor: Some(node.get()), n_features: labels.len(), labels: Some(labels), means, marginal };
+    }
+    let anchor = model.parent(node).map(NodeIx::get);
+    let attached = anchor.map_or(&steps.alone, |parent| &steps.attached[parent]);
+    let it = attached.iter().find(|it| it.column == column).expect("every column of an emission is attached");
+    let alone = [1.0];
+    let prior = anchor.map_or(&alone[..], |anchor| &steps.marginals[anchor]);
+    let (means, variances): (Vec<f64>, Vec<f64>) = match &it.content {
+        Content::Numbers(moments) => moments.iter().copied().unzip(),
+        Content::Labels => {
+            let chosen = labels.as_deref().unwrap_or_default();
+            let rows = it.outcomes.chunks_exact(it.n_outcomes);
+            rows.flat_map(|row| chosen.iter().map(|&label| (row[label], row[label] * (1.0 - row[label])))).unzip()
+        }
+    };
+    let n_features = means.len() / prior.len();
+    let marginal = (0..n_features).map(|feature| {
+        let at = |state: usize| state * n_features + feature;
+        let mean: f64 = prior.iter().enumerate().map(|(state, p)| p * means[at(state)]).sum();
+        let spread = prior.iter().enumerate().map(|(state, p)| p * (variances[at(state)] + (means[at(state)] - mean).powi(2)));
+        (mean, spread.sum())
+    });
+    Place { column, anchor, marginal: marginal.collect(), labels, means, n_features }
+}
+
+/// The farthest cell of a pair; `joint` holds the model's E[f g], features of the first column as rows.
+fn compare(first: &Place, second: &Place, ixs: [usize; 2], joint: &[f64], data: &Counted<'_>) -> Option<Misfit> {
+    let [i, j] = ixs.map(ColIx::new);
+    let n = data.moments.pair_weight(i, j);
+    if n < LEAST_COUNT {
+        return None;
+    }
+    let mut best: Option<Misfit> = None;
+    let mut offer = |labels: [Option<usize>; 2], is_correlation: bool, observed: f64, expected: f64, z: f64| {
+        if best.as_ref().is_none_or(|best| z.abs() > best.z.abs()) {
+            best = Some(Misfit {
+                columns: [second.column, first.column],
+                labels: [labels[1], labels[0]],
+                is_correlation,
+                observed,
+                expected,
+                z,
+            });
+        }
+    };
+    if let (Some(rows), Some(columns)) = (&first.labels, &second.labels) {
+        let table = data.moments.table(i, j)?;
+        let n_labels = data.moments.schema().column(j).kind.n_states()?;
+        for (a, &row) in rows.iter().enumerate() {
+            for (b, &column) in columns.iter().enumerate() {
+                let p = joint[a * second.n_features + b].clamp(0.0, 1.0);
+                let count = table[row * n_labels + column];
+                if count.max(n * p) >= LEAST_COUNT {
+                    // Half a row guards against an expectation of nothing.
+                    let spread = (n * p * (1.0 - p)).max(0.5).sqrt();
+                    offer([Some(row), Some(column)], false, count / n, p, (count - n * p) / spread);
+                }
+            }
+        }
+        return best;
+    }
+    let cross = data.moments.cross(i, j);
+    let width = data.moments.n_features(j);
+    for a in 0..first.n_features {
+        for b in 0..second.n_features {
+            let covariance = joint[a * second.n_features + b] - first.marginal[a].0 * second.marginal[b].0;
+            let expected = covariance / (first.marginal[a].1 * second.marginal[b].1).sqrt();
+            let spread = |it: &Place, ix: ColIx, feature: usize| match &it.labels {
+                Some(labels) => {
+                    let share = data.moments.level_weights(ix).map_or(0.0, |it| it[labels[feature]] / data.moments.weight(ix));
+                    share * (1.0 - share)
+                }
+                None => data.moments.variance(ix).unwrap_or(0.0),
+            };
+            let scale = spread(first, i, a) * spread(second, j, b);
+            if scale > 0.0 && expected.is_finite() {
+                let observed = (cross[a * width + b] / scale.sqrt()).clamp(-1.0, 1.0);
+                let label = |it: &Place, feature: usize| it.labels.as_ref().map(|labels| labels[feature]);
+                offer([label(first, a), label(second, b)], true, observed, expected, fisher(observed, expected, n));
+            }
+        }
+    }
+    best
+}
+
+fn fisher(observed: f64, expected: f64, n: f64) -> f64 {
+    let bent = |r: f64| r.clamp(-0.999_999, 0.999_999).atanh();
+    (bent(observed) - bent(expected)) * (n - 3.0).max(1.0).sqrt()
+}
+
+fn gaussian(model: &LatentTree, data: &Counted<'_>) -> Misfits {
+    let tree = model.tree();
+    let marginals: Vec<Marginal> = model.marginals();
+    let correlations = super::profile::correlations(model, &marginals);
+    let mut place = vec![None; tree.n_nodes()];
+    for (ix, &column) in data.pair_columns.iter().enumerate() {
+        place[model.node_of(model.schema().variable_of(column)).get()] = Some(ix);
+    }
+    let parts = data.pair_columns.par_iter().enumerate().map(|(first, &column)| {
+        let mut found = Misfits::default();
+        let origin = model.node_of(model.schema().variable_of(column));
+        let mut expected = vec![0.0; first];
+        let mut stack = vec![(origin, None, 1.0)];
+        while let Some((node, from, correlation)) = stack.pop() {
+            if let Some(second) = place[node.get()].filter(|&second| second < first) {
+                expected[second] = correlation;
+            }
+            for link in tree.links(node).iter().filter(|link| Some(link.to) != from) {
+                let child = if model.parent(node) == Some(link.to) { node } else { link.to };
+                stack.push((link.to, Some(node), correlation * correlations[child.get()]));
+            }
+        }
+        for (second, &expected) in expected.iter().enumerate() {
+            let (i, j) = (ColIx::new(first), ColIx::new(second));
+            let n = data.moments.pair_weight(i, j);
+            found.add(data.moments.correlation(i, j).filter(|_| n >= LEAST_COUNT).map(|observed| Misfit {
+                columns: [data.pair_columns[second], column],
+                labels: [None, None],
+                is_correlation: true,
+                observed,
+                expected,
+                z: fisher(observed, expected, n),
+            }));
+        }
+        found
+    });
+    joined(parts.collect())
+}

@@ -1,0 +1,183 @@
+//! What the page knows: one JSON object, read by `web/src/payload.ts`. Lists are by node index unless said otherwise.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// What the page shows at first.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Payload {
+    pub(super) format: u32,
+    pub(super) title: String,
+    /// `discrete`, `gaussian` or `tree`.
+    pub(super) family: &'static str,
+    pub(super) data_name: Option<String>,
+    pub(super) names: Vec<String>,
+    /// 1 for observed nodes.
+    pub(super) observed: Vec<u8>,
+    /// As seen from the tree's centre; −1 for roots.
+    pub(super) parents: Vec<i64>,
+    pub(super) kinds: Vec<&'static str>,
+    /// Of the edge to the parent, as the next three.
+    pub(super) lengths: Vec<Option<f64>>,
+    pub(super) supports: Vec<Option<f64>>,
+    pub(super) information: Vec<Option<f64>>,
+    /// From 0 to 1.
+    pub(super) strengths: Vec<Option<f64>>,
+    /// The observed nodes below a hidden node that say most about it.
+    pub(super) topics: Vec<Vec<usize>>,
+    pub(super) label_sets: Vec<LabelSet>,
+    /// −1 for nodes without labels.
+    pub(super) labels: Vec<i64>,
+    /// Probabilities of the states that are shown; mean and standard deviation of a Gaussian node.
+    pub(super) marginals: Vec<Vec<f64>>,
+    /// The states that are shown, for nodes with more.
+    pub(super) shown_states: BTreeMap<usize, Vec<usize>>,
+    /// Members of groups.
+    pub(super) members: Vec<Member>,
+    pub(super) fit: Fit,
+    pub(super) misfits: Option<MisfitTable>,
+}
+
+/// What the page shows of a node when it is asked.
+#[derive(Debug, Serialize)]
+pub(super) struct Details {
+    /// By node.
+    pub(super) profiles: Vec<Vec<Entry>>,
+    /// By node; only with data.
+    pub(super) rows: BTreeMap<usize, Rows>,
+}
+
+/// Labels of states: all of them, or the ones that the page needs.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum LabelSet {
+    All(Vec<String>),
+    Some(BTreeMap<usize, String>),
+}
+
+/// A variable that says something about the node.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Entry {
+    #[serde(rename = "n")]
+    pub(super) node: usize,
+    #[serde(rename = "m", skip_serializing_if = "Option::is_none")]
+    pub(super) member: Option<usize>,
+    /// Mutual information in nats.
+    #[serde(rename = "i", skip_serializing_if = "Option::is_none")]
+    pub(super) information: Option<f64>,
+    /// Labels whose probabilities are given; left out for the second of two.
+    #[serde(rename = "l", skip_serializing_if = "Vec::is_empty")]
+    pub(super) labels: Vec<usize>,
+    /// Probabilities of the labels, state by state.
+    #[serde(rename = "p", skip_serializing_if = "Vec::is_empty")]
+    pub(super) probabilities: Vec<f64>,
+    /// Mean and standard deviation, state by state.
+    #[serde(rename = "g", skip_serializing_if = "Vec::is_empty")]
+    pub(super) moments: Vec<f64>,
+    /// Correlation.
+    #[serde(rename = "r", skip_serializing_if = "Option::is_none")]
+    pub(super) correlation: Option<f64>,
+    /// Distance.
+    #[serde(rename = "d", skip_serializing_if = "Option::is_none")]
+    pub(super) distance: Option<f64>,
+}
+
+/// A column of a group.
+#[derive(Debug, Serialize)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) labels: i64,
+}
+
+/// A row: its number from 1, the posterior probability (or mean), and cells of the profile's first variables.
+#[derive(Debug, Serialize)]
+pub(super) struct Row(pub(super) u64, pub(super) f64, pub(super) Vec<Option<f64>>);
+
+/// The rows of a hidden node.
+#[derive(Debug, Serialize)]
+pub(super) struct Rows {
+    pub(super) shares: Vec<f64>,
+    /// By state, or the highest and the lowest.
+    pub(super) typical: Vec<Vec<Row>>,
+}
+
+/// How the model was made and how it fits.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Fit {
+    pub(super) parameters: Option<usize>,
+    pub(super) rows: Option<u64>,
+    pub(super) log_likelihood: Option<f64>,
+    pub(super) mean_log_likelihood: Option<f64>,
+    pub(super) bic: Option<f64>,
+    pub(super) impossible_rows: Option<u64>,
+    pub(super) program: Option<String>,
+    pub(super) seed: Option<u64>,
+    pub(super) learned_rows: Option<u64>,
+    pub(super) digest: Option<String>,
+    pub(super) options: Vec<(String, String)>,
+    pub(super) stages: Vec<(String, f64)>,
+}
+
+/// One side of a badly explained pair: node, member of a group, label.
+#[derive(Debug, Serialize)]
+pub(super) struct Side(pub(super) usize, pub(super) Option<usize>, pub(super) Option<usize>);
+
+/// A badly explained pair.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Misfit {
+    pub(super) sides: [Side; 2],
+    pub(super) is_correlation: bool,
+    pub(super) observed: f64,
+    pub(super) expected: f64,
+    pub(super) z: f64,
+}
+
+/// The badly explained pairs and how many were looked at.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct MisfitTable {
+    pub(super) pairs: u64,
+    pub(super) beyond_four: u64,
+    pub(super) columns: usize,
+    pub(super) all_columns: usize,
+    pub(super) worst: Vec<Misfit>,
+}
+
+/// A file to download.
+#[derive(Debug, Serialize)]
+pub(super) struct Export {
+    pub(super) format: &'static str,
+    pub(super) ending: &'static str,
+    pub(super) bytes: usize,
+    /// Gzip in base64.
+    pub(super) packed: Option<String>,
+    /// Why there is none.
+    pub(super) problem: Option<String>,
+}
+
+/// A number with four digits, which is all that is shown; −∞, ∞ and NaN have none in JSON.
+pub(super) fn short(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let scale = 10_f64.powi(3 - value.abs().log10().floor() as i32);
+    let rounded = (value * scale).round() / scale;
+    if rounded.is_finite() { rounded } else { value }
+}
+
+/// [`short`], or nothing for what JSON cannot say.
+pub(super) fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then(|| short(value))
+}
+
+/// A user's text cut to a number of characters.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

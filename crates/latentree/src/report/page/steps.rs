@@ -1,0 +1,156 @@
+//! A discrete model as steps between neighbours: the distribution of a node given its neighbour, in both directions.
+
+use super::channel;
+use crate::index::{ColIx, NodeIx};
+use crate::model::{Distribution, Emission, LatentTree, Marginal};
+
+/// A neighbour, and its distribution in every state of the node that the step leaves.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    pub(super) to: usize,
+    pub(super) n_states: usize,
+    /// One row per state of the node that is left.
+    pub(super) table: Vec<f64>,
+}
+
+/// A column that is not a node of its own steps: a number, a count, or a member of a group.
+#[derive(Debug, Clone)]
+pub(super) struct Attached {
+    pub(super) node: usize,
+    pub(super) column: ColIx,
+    pub(super) content: Content,
+    /// Probabilities of labels or intervals, one row per state of the parent.
+    pub(super) n_outcomes: usize,
+    pub(super) outcomes: Vec<f64>,
+}
+
+/// What is in an attached column.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Content {
+    /// Labels.
+    Labels,
+    /// Numbers, with mean and variance in each state of the parent.
+    Numbers(Vec<(f64, f64)>),
+}
+
+/// The steps of a discrete model.
+#[derive(Debug)]
+pub(super) struct Steps {
+    /// Probabilities of the states of discrete nodes; empty for others.
+    pub(super) marginals: Vec<Vec<f64>>,
+    /// Steps from a discrete node to its discrete neighbours, the most informative first.
+    pub(super) steps: Vec<Vec<Step>>,
+    /// Columns that hang on a discrete node, the most informative first.
+    pub(super) attached: Vec<Vec<Attached>>,
+    /// Columns of leaves that stand alone, with a single state as parent.
+    pub(super) alone: Vec<Attached>,
+}
+
+impl Steps {
+    pub(super) fn new(model: &LatentTree) -> Self {
+        let n_nodes = model.tree().n_nodes();
+        let marginals: Vec<Vec<f64>> = model
+            .marginals()
+            .into_iter()
+            .map(|marginal| if let Marginal::Discrete(values) = marginal { values } else { Vec::new() })
+            .collect();
+        let mut all =
+            Self { marginals, steps: vec![Vec::new(); n_nodes], attached: vec![Vec::new(); n_nodes], alone: Vec::new() };
+        for node in model.tree().node_ixs() {
+            let parent = model.parent(node).map(NodeIx::get);
+            match (model.distribution(node), parent) {
+                (Distribution::Discrete(table), Some(parent)) => {
+                    let (child, n_own, n_above) = (node.get(), table.n_states(), table.n_parent_states());
+                    let mut turned = Vec::with_capacity(n_own * n_above);
+                    for state in 0..n_own {
+                        let own = all.marginals[child][state];
+                        // A state that never occurs says nothing about the parent.
+                        turned.extend((0..n_above).map(|above| {
+                            let prior = all.marginals[parent][above];
+                            if own > 0.0 { prior * table.given(above)[state] / own } else { prior }
+                        }));
+                    }
+                    all.steps[parent].push(Step { to: child, n_states: n_own, table: table.values().to_vec() });
+                    all.steps[child].push(Step { to: parent, n_states: n_above, table: turned });
+                }
+                (Distribution::Emission(emission), parent) => {
+                    let columns = model.variable(node).map_or(&[][..], |it| &model.schema().variable(it).columns);
+                    let members =
+                        if let Emission::Group(members) = emission { &members[..] } else { std::slice::from_ref(emission) };
+                    for (member, &column) in members.iter().zip(columns) {
+                        let content = channel::moments(member).map_or(Content::Labels, Content::Numbers);
+                        let (n_outcomes, outcomes) = match member {
+                            Emission::Categorical(table) => (table.n_states(), table.values().to_vec()),
+                            other => channel::intervals(other).expect("a member is labels or numbers"),
+                        };
+                        let it = Attached { node: node.get(), column, content, n_outcomes, outcomes };
+                        parent.map_or(&mut all.alone, |parent| &mut all.attached[parent]).push(it);
+                    }
+                }
+                _ => {}
+            }
+        }
+        all.sort();
+        all
+    }
+
+    /// The most informative neighbours first.
+    fn sort(&mut self) {
+        let strongest = |information: &mut dyn Iterator<Item = f64>| {
+            let keys: Vec<f64> = information.collect();
+            let mut order: Vec<usize> = (0..keys.len()).collect();
+            order.sort_by(|&a, &b| keys[b].total_cmp(&keys[a]).then(a.cmp(&b)));
+            order
+        };
+        for (node, marginal) in self.marginals.iter().enumerate() {
+            let steps = std::mem::take(&mut self.steps[node]);
+            let order = strongest(&mut steps.iter().map(|step| mutual_information(marginal, &step.table, step.n_states)));
+            self.steps[node] = order.into_iter().map(|ix| steps[ix].clone()).collect();
+            let attached = std::mem::take(&mut self.attached[node]);
+            let order = strongest(&mut attached.iter().map(|it| mutual_information(marginal, &it.outcomes, it.n_outcomes)));
+            self.attached[node] = order.into_iter().map(|ix| attached[ix].clone()).collect();
+        }
+    }
+
+    /// Mutual information of each node and its parent; a group's is that of its most telling member.
+    pub(super) fn emission_information(&self, model: &LatentTree) -> Vec<Option<f64>> {
+        let mut information = vec![None; model.tree().n_nodes()];
+        for (parent, attached) in self.attached.iter().enumerate() {
+            let marginal = &self.marginals[parent];
+            for it in attached {
+                let own = mutual_information(marginal, &it.outcomes, it.n_outcomes);
+                let best: &mut Option<f64> = &mut information[it.node];
+                *best = Some(best.map_or(own, |best: f64| best.max(own)));
+            }
+        }
+        information
+    }
+}
+
+/// The product of two tables whose rows are distributions.
+pub(super) fn chain(first: &[f64], n_between: usize, second: &[f64], n_states: usize) -> Vec<f64> {
+    let mut out = vec![0.0; first.len() / n_between * n_states];
+    for (row, out) in first.chunks_exact(n_between).zip(out.chunks_exact_mut(n_states)) {
+        for (&weight, below) in row.iter().zip(second.chunks_exact(n_states)) {
+            if weight != 0.0 {
+                out.iter_mut().zip(below).for_each(|(out, value)| *out += weight * value);
+            }
+        }
+    }
+    out
+}
+
+/// Mutual information in nats of a node with these probabilities and another that is distributed by this table given it.
+pub(super) fn mutual_information(prior: &[f64], table: &[f64], n_states: usize) -> f64 {
+    let mut total = 0.0;
+    for state in 0..n_states {
+        let own: f64 = prior.iter().enumerate().map(|(from, weight)| weight * table[from * n_states + state]).sum();
+        for (from, &weight) in prior.iter().enumerate() {
+            let value = table[from * n_states + state];
+            if weight * value > 0.0 {
+                total += weight * value * (value / own).ln();
+            }
+        }
+    }
+    total.max(0.0)
+}
