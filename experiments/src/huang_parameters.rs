@@ -7,7 +7,7 @@ use latentree::data::{Batch, BatchSource, Kind, Schema};
 use latentree::em::{Em, Smoothing};
 use latentree::inference::Inference;
 use latentree::model::{Distribution, LatentTree, Table};
-use latentree::parameters::{MomentOptions, by_moments};
+use latentree::parameters::{MomentOptions, by_aligned_triplets, by_moments};
 use latentree::report::parameter_error;
 use latentree::tensor::Decomposition;
 use latentree::tree::Tree;
@@ -36,6 +36,14 @@ pub(crate) struct ParameterArgs {
     /// Number of rows
     #[arg(long, default_value_t = 50_000)]
     rows: u64,
+}
+
+/// Where tables come from.
+#[derive(Debug, Clone, Copy)]
+enum From {
+    Moments(Decomposition),
+    Triplets(Decomposition),
+    Truth,
 }
 
 /// A root with `branching` hidden children, each with as many, down to `p` leaves; observed tables have Dirichlet columns, hidden tables are
@@ -125,13 +133,14 @@ pub(crate) fn run(args: &ParameterArgs) -> Result<Results> {
         ["d", "k", "method", "observed", "ratio to complete data", "hidden", "hidden, complete data", "models", "seconds"];
     let mut results = Results::new(title, &header);
     let methods = [
-        ("moments, jacobi", Some(Decomposition::Sidiwo), 0),
-        ("moments, svtd", Some(Decomposition::Svtd), 0),
-        ("moments, tpm", Some(Decomposition::Tpm), 0),
-        ("moments, jacobi + em", Some(Decomposition::Sidiwo), 20),
-        ("moments, jacobi + em to its end", Some(Decomposition::Sidiwo), 2000),
+        ("moments, jacobi", From::Moments(Decomposition::Sidiwo), 0),
+        ("moments, svtd", From::Moments(Decomposition::Svtd), 0),
+        ("moments, tpm", From::Moments(Decomposition::Tpm), 0),
+        ("aligned triplets with drawn states, tpm", From::Triplets(Decomposition::Tpm), 0),
+        ("moments, jacobi + em", From::Moments(Decomposition::Sidiwo), 20),
+        ("moments, jacobi + em to its end", From::Moments(Decomposition::Sidiwo), 2000),
         // What no method that sees rows alone can be expected to beat.
-        ("likelihood's maximum, from the truth", None, 2000),
+        ("likelihood's maximum, from the truth", From::Truth, 2000),
     ];
     for &d in &args.observed {
         for &k in &args.hidden {
@@ -145,11 +154,17 @@ pub(crate) fn run(args: &ParameterArgs) -> Result<Results> {
                 for ((_, start_of, steps), sum) in methods.iter().zip(&mut sums) {
                     let start = Instant::now();
                     let mut found = match start_of {
-                        Some(decomposition) => {
+                        From::Moments(decomposition) => {
                             let options = MomentOptions::new(k).decomposition(*decomposition);
                             by_moments(truth.tree(), &mut data.source(), None, &options, &Silent)?.model
                         }
-                        None => truth.clone(),
+                        From::Triplets(decomposition) => {
+                            let found = by_aligned_triplets(truth.tree(), &mut data.source(), k, *decomposition, seed, &Silent);
+                            // A triplet that does not tell so many states apart gives no model.
+                            let Ok(found) = found else { continue };
+                            found.model
+                        }
+                        From::Truth => truth.clone(),
                     };
                     if *steps > 0 {
                         let em = Em::new().iterations(*steps).tolerance(1e-10).smoothing(Smoothing::none());
@@ -166,7 +181,7 @@ pub(crate) fn run(args: &ParameterArgs) -> Result<Results> {
                     }
                 }
             }
-            for ((name, _, _), sum) in methods.iter().zip(&sums) {
+            for ((name, _, _), sum) in methods.iter().zip(&sums).filter(|it| it.1.5 > 0) {
                 let n = f64::from(sum.5);
                 results.row([
                     d.to_string(),

@@ -9,7 +9,10 @@ use latentree::model::{Distribution, Emission, LatentTree};
 use latentree::moments::{Summary, fold};
 use latentree::parameters::{MomentOptions, by_moments};
 use latentree::report::compare;
-use latentree::structure::{ChowLiuNeighborJoining, CorrelationSample, SpectralNeighborJoining, StructureLearner, by_likelihood};
+use latentree::structure::{
+    ChowLiuNeighborJoining, CorrelationSample, SpectralNeighborJoining, StructureInput, StructureLearner, StructureOptions,
+    by_likelihood, learn_structure,
+};
 use latentree::{Result, Silent};
 
 use crate::huang_parameters::balanced_model;
@@ -34,6 +37,9 @@ pub(crate) struct TableArgs {
     /// Number of states of hidden nodes
     #[arg(long, default_value_t = 3)]
     hidden: usize,
+    /// How the structure is learned from the distances: likelihood (from snj and clnj) or any learner's name
+    #[arg(long, default_value = "likelihood")]
+    structure: String,
     /// Number of rows
     #[arg(long, default_value_t = 50_000)]
     rows: u64,
@@ -96,12 +102,17 @@ pub(crate) fn run(args: &TableArgs) -> Result<Results> {
         let RowMoments { moments, coordinates } = moments_for(&mut data.source(), &summary, &options, &Silent)?;
         let distances = estimate(&moments, &options, &Silent)?;
         let after_distances = start.elapsed().as_secs_f64();
-        let starts = [
-            SpectralNeighborJoining::new().learn(&distances, &Silent)?,
-            ChowLiuNeighborJoining::default().learn(&distances, &Silent)?,
-        ];
-        let sample = CorrelationSample::from_distances(&distances, args.hidden - 1, moments.effective_rows());
-        let tree = by_likelihood(&starts, &sample, None, &Silent)?.tree;
+        let tree = if args.structure == "likelihood" {
+            let starts = [
+                SpectralNeighborJoining::new().learn(&distances, &Silent)?,
+                ChowLiuNeighborJoining::default().learn(&distances, &Silent)?,
+            ];
+            let sample = CorrelationSample::from_distances(&distances, args.hidden - 1, moments.effective_rows());
+            by_likelihood(&starts, &sample, None, &Silent)?.tree
+        } else {
+            let options = StructureOptions::new().learner(args.structure.parse()?);
+            learn_structure(StructureInput::Distances(&distances), &options, &Silent)?.tree
+        };
         let after_structure = start.elapsed().as_secs_f64();
         let options = MomentOptions::new(args.hidden).coordinates(coordinates);
         let found = by_moments(&tree, &mut data.source(), Some(&summary), &options, &Silent)?;

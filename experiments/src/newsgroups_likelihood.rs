@@ -16,8 +16,8 @@ use crate::record::Results;
 /// Which parts, and the seeds.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct NewsgroupsArgs {
-    /// Parts: table4, refined, bic, table5
-    #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "table4,refined,bic,table5")]
+    /// Parts: gap (moments, and a few steps of EM from them), table4, refined, bic, table5
+    #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "gap,table4,refined,bic,table5")]
     parts: Vec<String>,
     /// Seeds of the search by BIC
     #[arg(long, value_name = "N,M", value_delimiter = ',', default_value = "0,1,2")]
@@ -80,6 +80,16 @@ pub(crate) fn run(args: &NewsgroupsArgs, data: &Path) -> Result<Results> {
         let Some(model) = learned.model() else { return Ok(None) };
         Ok(Some(Inference::new(model).score(&mut test.source(), &Silent, |_, _| Ok(()))?.log_likelihood))
     };
+    if has("gap") {
+        let clnj = || as_in_the_paper(LearnerName::ChowLiuNeighborJoining).hidden_states(Some(2));
+        let (found, seconds) = learned(&clnj().parameters(ParameterMethod::Moments), &all)?;
+        row("clnj, moments".to_owned(), "all", &found, ["", "", ""], None, seconds);
+        for steps in [5, 20] {
+            let learning = clnj().parameters(ParameterMethod::MomentsAndEm).em_iterations(Some(steps));
+            let (found, seconds) = learned(&learning, &all)?;
+            row(format!("clnj, moments + {steps} steps of EM"), "all", &found, ["", "", ""], None, seconds);
+        }
+    }
     if has("table4") {
         for (learner, likelihood, bic, _) in PAPER {
             let (found, seconds) = learned(&as_in_the_paper(learner), &all)?;

@@ -240,6 +240,9 @@ pub(crate) struct LearnArgs {
     /// How third moments are decomposed: sidiwo, tpm, svd, svtd or als
     #[arg(long, value_name = "NAME", default_value = "sidiwo")]
     pub(crate) decomposition: String,
+    /// How moments' hidden states are made to agree between tables: linear (by construction) or huang (triplets, aligned afterwards with drawn states)
+    #[arg(long, value_name = "NAME", default_value = "linear")]
+    pub(crate) alignment: String,
     /// Where EM starts: moments, lcm (a latent class model's classes in every hidden node) or random [default: moments; lcm for --parameters em]
     #[arg(long, value_name = "NAME")]
     pub(crate) start: Option<String>,

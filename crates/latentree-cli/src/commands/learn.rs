@@ -110,6 +110,7 @@ fn learning(args: &LearnArgs, seed: u64) -> Result<Learning> {
         .bootstrap(args.bootstrap)
         .parameters(args.parameters.parse()?)
         .decomposition(args.decomposition.parse()?)
+        .alignment(args.alignment.parse()?)
         .start(start)
         .restarts(args.restarts)
         .em_iterations(args.em_iterations)

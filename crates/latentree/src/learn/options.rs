@@ -9,6 +9,7 @@ use crate::distance::{DistanceMatrix, DistanceOptions};
 use crate::em::Smoothing;
 use crate::error::{Error, Result};
 use crate::moments::PairMoments;
+use crate::parameters::Alignment;
 use crate::structure::{Contraction, LearnerName, StructureOptions};
 use crate::tensor::Decomposition;
 use crate::tree::Tree;
@@ -163,6 +164,7 @@ pub struct Learning {
     pub(super) tree: Option<Tree>,
     pub(super) parameters: ParameterMethod,
     pub(super) decomposition: Decomposition,
+    pub(super) alignment: Alignment,
     pub(super) start: Option<EmStart>,
     pub(super) restarts: usize,
     pub(super) em_iterations: Option<usize>,
@@ -197,6 +199,7 @@ impl Learning {
             tree: None,
             parameters: ParameterMethod::Auto,
             decomposition: Decomposition::Sidiwo,
+            alignment: Alignment::Linear,
             start: None,
             restarts: 5,
             em_iterations: None,
@@ -271,6 +274,13 @@ impl Learning {
     #[must_use]
     pub fn parameters(mut self, method: ParameterMethod) -> Self {
         self.parameters = method;
+        self
+    }
+
+    /// How the labels of hidden states are made to agree.
+    #[must_use]
+    pub fn alignment(mut self, alignment: Alignment) -> Self {
+        self.alignment = alignment;
         self
     }
 

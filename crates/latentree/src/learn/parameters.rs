@@ -4,12 +4,15 @@ use super::checkpoint::Checkpoint;
 use super::recorder::{Unwarned, warn_briefly};
 use super::{EmStart, Learning, ParameterMethod};
 use crate::data::Dataset;
+use crate::distance::FoundCoordinates;
 use crate::em::{Em, Start, template};
 use crate::error::Result;
 use crate::model::{LatentTree, Provenance};
 use crate::moments::PairMoments;
 use crate::observer::Observer;
-use crate::parameters::{FamilyByLengths, MomentOptions, by_moments, discrete_tree, from_lengths};
+use crate::parameters::{
+    Alignment, FamilyByLengths, MomentOptions, by_aligned_triplets, by_moments, discrete_tree, from_lengths,
+};
 use crate::tree::Tree;
 
 /// A model, and whether EM came to its end.
@@ -29,6 +32,8 @@ pub(super) struct Rows<'a> {
     pub(super) data: &'a Dataset,
     pub(super) validation: Option<&'a Dataset>,
     pub(super) moments: &'a PairMoments,
+    /// Of wide variables, where they were found for the distances.
+    pub(super) coordinates: Option<&'a FoundCoordinates>,
 }
 
 /// The parameters of a tree with discrete hidden nodes.
@@ -41,8 +46,15 @@ pub(super) fn discrete(learning: &Learning, tree: &Tree, rows: &Rows<'_>, observ
         (None, _) => EmStart::Moments,
     };
     let from_moments = || {
-        let options = MomentOptions::new(k).decomposition(learning.decomposition).seed(seed);
-        let found = by_moments(tree, &mut data.source(), None, &options, observer)?;
+        let mut source = data.source();
+        let found = match learning.alignment {
+            Alignment::Linear => {
+                let coordinates = rows.coordinates.cloned();
+                let options = MomentOptions::new(k).decomposition(learning.decomposition).seed(seed).coordinates(coordinates);
+                by_moments(tree, &mut source, None, &options, observer)?
+            }
+            Alignment::Huang => by_aligned_triplets(tree, &mut source, k, learning.decomposition, seed, observer)?,
+        };
         warn_briefly(observer, &found.warnings);
         Ok(found.model)
     };
@@ -118,7 +130,14 @@ fn fit(
 /// The options that the result of EM depends on, besides the tree.
 fn fingerprint(learning: &Learning) -> impl std::fmt::Debug {
     (
-        (learning.parameters, learning.start, learning.restarts, learning.hidden_states, learning.decomposition.to_string()),
+        (
+            learning.parameters,
+            learning.start,
+            learning.restarts,
+            learning.hidden_states,
+            learning.decomposition.to_string(),
+            learning.alignment,
+        ),
         (learning.em_iterations, learning.em_tolerance, learning.em_smoothing, learning.seed),
     )
 }

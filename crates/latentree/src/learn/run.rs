@@ -6,12 +6,13 @@ use super::parameters::{self, DEFAULT_STATES, Rows};
 use super::recorder::Recorder;
 use super::split::split;
 use super::{Criterion, Learned, Learning, ParameterMethod, Source, Validation};
+use crate::coordinates::compressed::is_worth_it as is_wide;
 use crate::data::{BatchSource, Dataset, Schema};
-use crate::distance::{DistanceMatrix, Estimator, choose_estimator};
+use crate::distance::{DistanceMatrix, Estimator, FoundCoordinates, RowMoments, choose_estimator, moments_for};
 use crate::error::{Error, Result};
 use crate::inference::Inference;
 use crate::model::{LatentTree, ModelFile, Provenance};
-use crate::moments::{BlockMoments, PairMoments, fold};
+use crate::moments::{BlockMoments, PairMoments, Summary, fold};
 use crate::observer::Observer;
 use crate::parameters::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};
 use crate::selection::CandidateScore;
@@ -42,6 +43,30 @@ struct Moments {
     whole: PairMoments,
     blocks: Option<BlockMoments>,
     halves: Option<[PairMoments; 2]>,
+    /// Set where the moments are those of a few coordinates of wide variables.
+    wide: Option<Wide>,
+}
+
+/// The rows that moments of coordinates stand for.
+struct Wide {
+    schema: Arc<Schema>,
+    n_rows: u64,
+    total_weight: f64,
+    coordinates: FoundCoordinates,
+}
+
+impl Moments {
+    fn schema(&self) -> &Arc<Schema> {
+        self.wide.as_ref().map_or_else(|| self.whole.schema(), |wide| &wide.schema)
+    }
+
+    fn n_rows(&self) -> u64 {
+        self.wide.as_ref().map_or_else(|| self.whole.n_rows(), |wide| wide.n_rows)
+    }
+
+    fn total_weight(&self) -> f64 {
+        self.wide.as_ref().map_or_else(|| self.whole.total_weight(), |wide| wide.total_weight)
+    }
 }
 
 /// A tree with the variables of a schema as its first nodes, in their order.
@@ -130,7 +155,7 @@ impl Learning {
             learner: learned.learner,
             estimator: learned.estimator,
             penalty: learned.penalty,
-            rows: input.moments.as_ref().map(|moments| moments.whole.n_rows()),
+            rows: input.moments.as_ref().map(|moments| moments.n_rows()),
             free_parameters: None,
             log_likelihood: None,
             bic: None,
@@ -164,7 +189,7 @@ impl Learning {
                 return Ok(Input { moments: None, distances: Some(distances), rows: None });
             }
             Source::Moments(whole) => {
-                let moments = Moments { whole, blocks: None, halves: None };
+                let moments = Moments { whole, blocks: None, halves: None, wide: None };
                 return Ok(Input { moments: Some(moments), distances: None, rows: None });
             }
             Source::Rows(rows) => rows,
@@ -174,14 +199,22 @@ impl Learning {
         let n_blocks = self.n_blocks(&schema, observer)?;
         observer.stage("moments", rows.n_rows_hint());
         let moments = match n_blocks {
+            None if self.criterion().is_none() && self.tree.is_none() && is_wide(&schema) => {
+                let summary = fold(rows, Summary::new(Arc::clone(&schema)), observer)?;
+                rows.rewind()?;
+                let RowMoments { moments: whole, coordinates } = moments_for(rows, &summary, &self.distance_options(), observer)?;
+                let (n_rows, total_weight) = (summary.n_rows(), summary.total_weight());
+                let wide = coordinates.map(|coordinates| Wide { schema, n_rows, total_weight, coordinates });
+                Moments { whole, blocks: None, halves: None, wide }
+            }
             None => {
                 let whole = fold(rows, PairMoments::new(schema)?, observer)?;
-                Moments { whole, blocks: None, halves: None }
+                Moments { whole, blocks: None, halves: None, wide: None }
             }
             Some(n_blocks) => {
                 let blocks = fold(rows, BlockMoments::new(schema, n_blocks)?, observer)?;
                 let (whole, halves) = (blocks.whole()?, Some(blocks.halves()?));
-                Moments { whole, blocks: self.bootstrap.map(|_| blocks), halves }
+                Moments { whole, blocks: self.bootstrap.map(|_| blocks), halves, wide: None }
             }
         };
         Ok(Input { moments: Some(moments), distances: None, rows: Some(rows) })
@@ -258,7 +291,7 @@ impl Learning {
         if let Some(bootstrap) = self.bootstrap {
             provenance = provenance.option("bootstrap", bootstrap);
         }
-        provenance.rows = input.moments.as_ref().map(|moments| moments.whole.n_rows());
+        provenance.rows = input.moments.as_ref().map(|moments| moments.n_rows());
         provenance
     }
 
@@ -279,7 +312,7 @@ impl Learning {
         };
         let data = in_memory(&mut **rows, observer)?;
         let kept = (learned.learner != LearnerName::Search).then_some(&*learned);
-        let rows = Rows { data: &data, validation, moments: &moments.whole };
+        let rows = Rows { data: &data, validation, moments: &moments.whole, coordinates: None };
         let found = self.search(criterion, kept, &rows, observer)?;
         learned.tree = found.model.tree().clone();
         learned.learner = found.learner;
@@ -301,17 +334,19 @@ impl Learning {
         observer: &dyn Observer,
     ) -> Result<ModelFile> {
         let (tree, method) = (learned.tree.clone(), self.parameters);
-        let Some(moments) = input.moments.as_ref().map(|moments| &moments.whole) else {
+        let Some(all_moments) = &input.moments else {
             if !matches!(method, ParameterMethod::Auto | ParameterMethod::None) {
                 return Err(Error::option("--parameters", "a distance matrix alone gives no parameters; learn from the data"));
             }
             return Ok(ModelFile::Tree { tree, schema: None, provenance });
         };
-        let schema = Arc::clone(moments.schema());
+        let (schema, moments) = (Arc::clone(all_moments.schema()), &all_moments.whole);
+        let coordinates = all_moments.wide.as_ref().map(|wide| &wide.coordinates);
         if method == ParameterMethod::None {
             return Ok(ModelFile::Tree { tree, schema: Some(schema), provenance });
         }
-        let family = family_by_lengths(moments, learned.estimator == Some(Estimator::Symmetric));
+        let is_symmetric = learned.estimator == Some(Estimator::Symmetric);
+        let family = if coordinates.is_none() { family_by_lengths(moments, is_symmetric) } else { None };
         let is_gaussian = family == Some(FamilyByLengths::Gaussian) && self.hidden_states.is_none();
         let is_auto = method == ParameterMethod::Auto && validation.is_none() && self.checkpoint.is_none();
         let by_lengths = is_auto || method == ParameterMethod::Distances || (method == ParameterMethod::Moments && is_gaussian);
@@ -340,7 +375,7 @@ impl Learning {
             return Ok(ModelFile::Tree { tree, schema: Some(schema), provenance });
         };
         let data = in_memory(&mut **rows, observer)?;
-        let rows = Rows { data: &data, validation, moments };
+        let rows = Rows { data: &data, validation, moments, coordinates };
         let name = if method == ParameterMethod::Auto { ParameterMethod::MomentsAndEm } else { method }.name();
         let mut provenance = provenance.option("parameters", name);
         let found = if is_gaussian && method != ParameterMethod::Moments {
@@ -377,7 +412,7 @@ fn given(tree: &Tree, input: &Input<'_>) -> Result<LearnedStructure> {
     let Some(moments) = &input.moments else {
         return Err(Error::option("--tree", "it needs data to learn its parameters from"));
     };
-    let tree = tree_over(tree, moments.whole.schema())?;
+    let tree = tree_over(tree, moments.schema())?;
     Ok(LearnedStructure { tree, learner: LearnerName::Given, estimator: None, penalty: None, converged: true })
 }
 
@@ -390,7 +425,7 @@ fn fit(
 ) -> Result<(Option<f64>, Option<f64>)> {
     let Some(moments) = &input.moments else { return Ok((None, None)) };
     observer.stage("likelihood of the model", input.rows.as_ref().and_then(|rows| rows.n_rows_hint()));
-    let weight = moments.whole.total_weight();
+    let weight = moments.total_weight();
     let mut log_likelihood = gaussian_log_likelihood(model, &moments.whole)?;
     if let (None, Some(rows)) = (log_likelihood, &mut input.rows) {
         rows.rewind()?;

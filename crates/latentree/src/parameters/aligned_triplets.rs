@@ -12,6 +12,7 @@
 //! Drawn states carry the posterior's confusion, so that tables of hidden nodes come out too flat; [`by_moments`](super::by_moments()) does not
 //! need them and is the better choice. This is here for comparison.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
@@ -29,6 +30,29 @@ use crate::model::{Distribution, LatentTree, Provenance, Table};
 use crate::observer::Observer;
 use crate::tensor::{Decomposition, Mixture, Options, WhitenedTensor, Whitening};
 use crate::tree::{Rooted, Tree};
+
+/// How the labels of hidden states are made to agree between the tables of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Alignment {
+    /// By construction: one decomposition per hidden node, all else linear in its labels ([`by_moments`](super::by_moments())).
+    #[default]
+    Linear,
+    /// Afterwards: triplets aligned by a reference node, with drawn hidden states ([`by_aligned_triplets`]).
+    Huang,
+}
+
+impl FromStr for Alignment {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "linear" => Ok(Self::Linear),
+            "huang" => Ok(Self::Huang),
+            _ => Err(Error::option("--alignment", format!("{name:?} is not known; use linear or huang"))),
+        }
+    }
+}
 
 /// Labels of a variable beyond which pairs of them are not held.
 const MOST_LABELS: usize = 4000;

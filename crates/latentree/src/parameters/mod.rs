@@ -15,7 +15,7 @@ mod summaries;
 #[cfg(test)]
 mod tests;
 
-pub use aligned_triplets::by_aligned_triplets;
+pub use aligned_triplets::{Alignment, by_aligned_triplets};
 pub use by_moments::{MomentModel, MomentOptions, by_moments};
 pub use discrete_tree::discrete_tree;
 pub use from_lengths::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};

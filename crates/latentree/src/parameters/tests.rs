@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::aligned_triplets::by_aligned_triplets;
 use super::by_moments::{MomentOptions, Problem, by_moments};
 use super::local_pairs::LocalPairs;
 use super::summaries::Summaries;
@@ -11,6 +12,7 @@ use crate::moments::{Accumulator, ColumnSummary};
 use crate::observer::Silent;
 use crate::report::parameter_error;
 use crate::simulate::{ParameterFamily, Shape, Simulation};
+use crate::tensor::Decomposition;
 use crate::tree::{Edge, Node, Tree};
 use crate::{ColIx, NodeIx};
 
@@ -277,4 +279,29 @@ fn trees_of_observed_nodes_of_any_kind_give_models() {
             assert!(score.log_likelihood.is_finite(), "seed {seed}, {edges:?}");
         }
     }
+}
+
+#[test]
+fn aligned_triplets_come_near_the_model_they_are_drawn_from() {
+    let family = ParameterFamily::Categorical { states: 8, hidden_states: 3, separation: 0.9 };
+    for seed in 0..3 {
+        let truth = Simulation::new(Shape::Complete { degree: 4 }, 12).family(family).seed(seed).model().unwrap();
+        let data = Inference::new(&truth).sample(30_000, seed).unwrap();
+        let found = by_aligned_triplets(truth.tree(), &mut data.source(), 3, Decomposition::Tpm, seed, &Silent).unwrap().model;
+        let error = parameter_error(&truth, &found).unwrap().expect("the structures agree");
+        // A column of 8 probabilities from n/3 rows has an error of about √(3/n) = 0.01; drawn states and decompositions cost a factor of a few.
+        assert!(error.observed < 0.1, "seed {seed}: {error:?}");
+        let again = by_aligned_triplets(truth.tree(), &mut data.source(), 3, Decomposition::Tpm, seed, &Silent).unwrap().model;
+        assert_eq!(again, found);
+    }
+}
+
+#[test]
+fn triplets_that_do_not_tell_the_states_apart_are_named() {
+    let family = ParameterFamily::Categorical { states: 2, hidden_states: 2, separation: 0.8 };
+    let truth = Simulation::new(Shape::Star, 4).family(family).seed(1).model().unwrap();
+    let data = Inference::new(&truth).sample(500, 1).unwrap();
+    let error = by_aligned_triplets(truth.tree(), &mut data.source(), 3, Decomposition::Tpm, 0, &Silent).unwrap_err();
+    let message = error.to_string();
+    assert!(message.contains("h1") && message.contains("x1") && message.contains("fewer hidden states"), "{message}");
 }

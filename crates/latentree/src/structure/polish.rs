@@ -79,6 +79,8 @@ impl Penalty {
 
 /// Most neighbours of a node whose surroundings are searched; wider hubs are left as they are.
 const MOST_NEIGHBOURS: usize = 400;
+/// Most neighbours of two joined nodes between which they are moved and swapped: it costs the fourth power of their number. Wider ones are first split.
+const MOST_ACROSS: usize = 100;
 /// Rounds of proposals.
 const ROUNDS: usize = 60;
 /// Least cost of a split: one that the data do not support at all is not made.
@@ -241,7 +243,7 @@ impl Search<'_> {
         let mut proposals = Vec::new();
         if hidden(node) {
             for &(other, rho) in links {
-                if hidden(other) && other > node && self.tree.links[other].len() <= MOST_NEIGHBOURS {
+                if hidden(other) && other > node && self.tree.links[other].len() + links.len() <= MOST_ACROSS + 2 {
                     self.across(node, other, rho, &mut proposals);
                 } else if !hidden(other) {
                     self.contract_into_observed(node, other, &mut proposals);
