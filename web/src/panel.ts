@@ -93,7 +93,7 @@ export function nodePanel(
     );
   }
   const profile = profiles[node] ?? [];
-  if (profile.length > 0) parts.push(payload.family === "discrete" ? profileTable(node, profile, go) : relatedTable(profile, go));
+  if (profile.length > 0) parts.push(isDiscrete ? profileTable(node, profile, go) : relatedTable(profile, go));
   if (own) parts.push(rowTables(node, profile, own.typical));
   parts.push(neighbours(forest, node, go));
   const pairs = payload.misfits?.worst.filter((it) => it.sides.some((side) => side[0] === node)) ?? [];
@@ -224,28 +224,31 @@ function profileTable(node: number, profile: Entry[], go: Go): HTMLElement {
 }
 
 function relatedTable(profile: Entry[], go: Go): HTMLElement {
-  const isGaussian = payload.family === "gaussian";
-  if (profile.every((entry) => entry.r === undefined && entry.d === undefined)) {
-    return section(
-      "Nearest variables",
-      null,
-      element("ul", { class: "plain" }, ...profile.map((entry) => element("li", {}, nodeLink(entry.n, go)))),
-    );
+  if (profile.every((entry) => entry.i === undefined && entry.d === undefined)) {
+    const lines = profile.map((entry) => element("li", {}, nodeLink(entry.n, go)));
+    return section("Nearest variables", null, element("ul", { class: "plain" }, ...lines));
   }
   const lines = profile.map((entry) => {
-    const value = isGaussian ? (entry.r ?? 0) : (entry.d ?? 0);
-    const size = isGaussian ? Math.abs(value) : Math.exp(-value);
+    const value = entry.r ?? entry.d ?? entry.i ?? 0;
+    const size =
+      entry.r !== undefined ? Math.abs(value) : entry.d !== undefined ? Math.exp(-value) : Math.sqrt(-Math.expm1(-2 * value));
+    const meter = element("td", { class: "wide" }, bar(size, value < 0 ? "negative" : ""));
     return element(
       "tr",
       {},
-      element("th", { scope: "row" }, nodeLink(entry.n, go)),
-      element("td", { class: "wide" }, bar(size, value < 0 ? "negative" : "")),
+      element("th", { scope: "row" }, ...entryName(entry, go)),
+      meter,
       element("td", { class: "num" }, number(value)),
     );
   });
+  const notes = {
+    gaussian: "Correlations under the model.",
+    discrete: "By the mutual information under the model, in nats.",
+    tree: "Distances along the tree.",
+  };
   return section(
     "Nearest variables",
-    isGaussian ? "Correlations under the model." : "Distances along the tree.",
+    notes[payload.family],
     element("table", { class: "related" }, element("tbody", {}, ...lines)),
   );
 }

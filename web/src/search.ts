@@ -67,23 +67,21 @@ export function startSearch(choose: (node: number) => void, mark: (nodes: Set<nu
           .map((it) => it.node),
       ),
     );
-    const lines = results
-      .slice(0, LISTED)
-      .map((node, ix) =>
-        element(
-          "li",
-          {
-            id: `result-${ix}`,
-            role: "option",
-            "aria-selected": "false",
-            "data-node": node,
-            class: payload.observed[node] ? "" : "is-hidden",
-          },
-          element("span", { class: `dot ${payload.observed[node] ? "observed" : "hidden-node"}`, "aria-hidden": "true" }),
-          isolated(title(node, 60), { class: "name" }),
-          !payload.observed[node] && element("span", { class: "code" }, oneLine(cut(payload.names[node], 12))),
-        ),
-      );
+    const lines = results.slice(0, LISTED).map((node, ix) =>
+      element(
+        "li",
+        {
+          id: `result-${ix}`,
+          role: "option",
+          "aria-selected": "false",
+          "data-node": node,
+          class: payload.observed[node] ? "" : "is-hidden",
+        },
+        element("span", { class: `dot ${payload.observed[node] ? "observed" : "hidden-node"}`, "aria-hidden": "true" }),
+        isolated(title(node, 60), { class: "name" }),
+        !payload.observed[node] && element("span", { class: "code" }, oneLine(cut(payload.names[node], 12))),
+      ),
+    );
     const text =
       results.length === 0
         ? "Nothing is called that"

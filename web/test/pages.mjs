@@ -1,6 +1,6 @@
 // Pages made by the program itself, in a temporary folder.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const program = process.env.LATENTREE ?? join(root, "target/release/latentree");
 export const folder = mkdtempSync(join(tmpdir(), "latentree-page-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 export function run(...args) {
   return execFileSync(program, args, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });

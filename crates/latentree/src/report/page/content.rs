@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::payload::{Entry, finite, short};
-use super::profile::{Found, Lengths, correlations, most_informative, nearest};
+use super::profile::{Found, Lengths, correlations, most_informative, most_informative_of_attached, nearest};
 use super::steps::{Content, Steps, chain};
 use crate::index::{ColIx, NodeIx};
 use crate::model::{Domain, Family, LatentTree, Marginal};
@@ -134,7 +134,8 @@ fn discrete(model: &LatentTree, steps: &Steps, parents: &[Option<NodeIx>], wante
     let about = (0..tree.n_nodes()).into_par_iter().map(|ix| {
         let node = NodeIx::new(ix);
         if !(1..=MOST_STATES).contains(&steps.marginals[ix].len()) {
-            return About { entries: Vec::new(), columns: Vec::new(), topic: Vec::new() };
+            let entries = related(model, steps, node, wanted.min(ROW_COLUMNS * 2), &members);
+            return About { entries, columns: Vec::new(), topic: Vec::new() };
         }
         let mut found = most_informative(tree, steps, ix, None, wanted);
         let least = LEAST_SHARE * found.first().map_or(0.0, |best| best.information);
@@ -170,6 +171,20 @@ fn discrete(model: &LatentTree, steps: &Steps, parents: &[Option<NodeIx>], wante
     facts.shown_states = shown_states;
     facts.members = members;
     facts
+}
+
+/// What says most about a number or a group (by its most telling member), without the distributions.
+fn related(model: &LatentTree, steps: &Steps, node: NodeIx, wanted: usize, members: &[ColIx]) -> Vec<Entry> {
+    let Some(parent) = model.parent(node).map(NodeIx::get) else { return Vec::new() };
+    let Some(column) = steps.attached[parent].iter().find(|it| it.node == node.get()) else { return Vec::new() };
+    let found = most_informative_of_attached(model.tree(), steps, parent, column, wanted);
+    let entries = found.iter().map(|found| Entry {
+        node: found.node,
+        member: found.attached.and_then(|it| members.binary_search(&it.column).ok()),
+        information: finite(found.information),
+        ..Entry::default()
+    });
+    entries.collect()
 }
 
 /// Mean and standard deviation of a mixture.

@@ -67,30 +67,61 @@ pub(super) fn most_informative<'a>(
     let n_states = prior.len();
     let mut identity = vec![0.0; n_states * n_states];
     (0..n_states).for_each(|state| identity[state * (n_states + 1)] = 1.0);
-    let mut heap =
-        BinaryHeap::from([Reached { key: f64::INFINITY, node: origin, from: usize::MAX, attached: None, given: identity }]);
+    let start = Reached { key: f64::INFINITY, node: origin, from: usize::MAX, attached: None, given: identity };
+    search(tree, steps, prior, start, (Some(origin), barred), wanted)
+}
+
+/// The observed variables that say most about a column that hangs on a discrete node, by what they say about the interval it is in.
+pub(super) fn most_informative_of_attached<'a>(
+    tree: &Tree,
+    steps: &'a Steps,
+    parent: usize,
+    column: &Attached,
+    wanted: usize,
+) -> Vec<Found<'a>> {
+    let above = &steps.marginals[parent];
+    let joint = |outcome: usize, state: usize| above[state] * column.outcomes[state * column.n_outcomes + outcome];
+    let prior: Vec<f64> =
+        (0..column.n_outcomes).map(|outcome| (0..above.len()).map(|state| joint(outcome, state)).sum()).collect();
+    let given: Vec<f64> = (0..column.n_outcomes)
+        .flat_map(|outcome| (0..above.len()).map(move |state| (outcome, state)))
+        .map(|(outcome, state)| if prior[outcome] > 0.0 { joint(outcome, state) / prior[outcome] } else { above[state] })
+        .collect();
+    let key = mutual_information(&prior, &given, above.len());
+    let start = Reached { key, node: parent, from: usize::MAX, attached: None, given };
+    search(tree, steps, &prior, start, (None, Some(column.node)), wanted)
+}
+
+/// `origin`, if it is a node, is not found itself; `barred` is a neighbour of where the search starts.
+fn search<'a>(
+    tree: &Tree,
+    steps: &'a Steps,
+    prior: &[f64],
+    start: Reached<'a>,
+    (origin, barred): (Option<usize>, Option<usize>),
+    wanted: usize,
+) -> Vec<Found<'a>> {
+    let first = start.node;
+    let mut heap = BinaryHeap::from([start]);
     let mut found = Vec::new();
     while let Some(Reached { key, node, from, attached, given }) = heap.pop() {
         if attached.is_some() {
             found.push(Found { node, attached, information: key, given });
         } else {
             let width = steps.marginals[node].len();
-            let most = if node == origin { usize::MAX } else { MOST_BEYOND };
-            let onward = steps.steps[node].iter().take(most);
-            for step in onward.filter(|step| step.to != from && !(node == origin && Some(step.to) == barred)) {
+            let most = if Some(node) == origin { usize::MAX } else { MOST_BEYOND };
+            let is_barred = |to: usize| node == first && Some(to) == barred;
+            for step in steps.steps[node].iter().take(most).filter(|step| step.to != from && !is_barred(step.to)) {
                 let beyond = chain(&given, width, &step.table, step.n_states);
                 let key = mutual_information(prior, &beyond, step.n_states);
                 heap.push(Reached { key, node: step.to, from: node, attached: None, given: beyond });
             }
-            for column in steps.attached[node].iter().take(most) {
-                if node == origin && Some(column.node) == barred {
-                    continue;
-                }
+            for column in steps.attached[node].iter().take(most).filter(|column| !is_barred(column.node)) {
                 let outcomes = chain(&given, width, &column.outcomes, column.n_outcomes);
                 let key = mutual_information(prior, &outcomes, column.n_outcomes);
                 heap.push(Reached { key, node: column.node, from: node, attached: Some(column), given: given.clone() });
             }
-            if node != origin && tree.is_observed(NodeIx::new(node)) {
+            if Some(node) != origin && tree.is_observed(NodeIx::new(node)) {
                 found.push(Found { node, attached: None, information: key, given });
             }
         }

@@ -116,6 +116,29 @@ fn profiles_are_the_conditional_distributions_of_inference() {
 }
 
 #[test]
+fn what_goes_with_a_number_is_symmetric_and_best_first() {
+    let family = ParameterFamily::Mixed { states: 3, hidden_states: 3, separation: 0.7, groups: false };
+    let model = Simulation::new(Shape::Random { max_degree: Some(5) }, 20).family(family).model().unwrap();
+    let [_, details, _] = data(&page(&model, None, &PageOptions::new("m"), &Silent).unwrap());
+    let profiles = details["profiles"].as_array().unwrap();
+    let mut n_compared = 0;
+    for (node, profile) in profiles.iter().enumerate() {
+        let information: Vec<f64> = profile.as_array().unwrap().iter().map(|entry| entry["i"].as_f64().unwrap()).collect();
+        assert!(information.is_sorted_by(|a, b| *a >= *b * (1.0 - 1e-9)));
+        for (entry, own) in profile.as_array().unwrap().iter().zip(&information) {
+            let other = entry["n"].as_u64().unwrap() as usize;
+            assert_ne!(other, node);
+            let back = profiles[other].as_array().unwrap().iter().find(|it| it["n"].as_u64() == Some(node as u64));
+            if let Some(back) = back {
+                assert!((back["i"].as_f64().unwrap() - own).abs() <= 1e-3 * own);
+                n_compared += 1;
+            }
+        }
+    }
+    assert!(n_compared > 20, "{n_compared}");
+}
+
+#[test]
 fn correlations_of_a_gaussian_page_are_those_of_inference() {
     for seed in 0..10 {
         let model = random_model(seed, test_models::Family::Gaussian, 14);
