@@ -240,6 +240,9 @@ pub(crate) struct LearnArgs {
     /// How third moments are decomposed: sidiwo, tpm, svd, svtd or als
     #[arg(long, value_name = "NAME", default_value = "sidiwo")]
     pub(crate) decomposition: String,
+    /// Write a page to look at, too (one HTML file that needs nothing else)
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
     /// How moments' hidden states are made to agree between tables: linear (by construction) or huang (triplets, aligned afterwards with drawn states)
     #[arg(long, value_name = "NAME", default_value = "linear")]
     pub(crate) alignment: String,

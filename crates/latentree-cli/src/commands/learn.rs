@@ -4,18 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use latentree::data::{BatchSource as _, Dataset, Reader};
+use latentree::data::{BatchSource, Dataset, Reader};
 use latentree::distance::{DistanceMatrix, DistanceOptions, Estimator};
 use latentree::learn::{Criterion, EmStart, Learned, Learning, Source, Stage, Validation, tree_over};
 use latentree::model::{Marginal, ModelFile};
 use latentree::moments::PairMoments;
-use latentree::report::{self, Format, GoodnessOptions, View};
+use latentree::report::{self, Format, GoodnessOptions, PageOptions, View};
 use latentree::selection::CandidateScore;
 use latentree::structure::Contraction;
 use latentree::tree::Tree;
 use latentree::{ColIx, Error, NodeIx, Result, Silent};
 use serde_json::json;
 
+use super::report::{shown_name, write_page};
 use super::simulate::{is_newick, read_tree};
 use super::{is_stream, open_data, read_options};
 use crate::Failure;
@@ -61,18 +62,33 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
         let candidates = learning.candidates(Source::Rows(&mut *reader), printer).map_err(|error| error.in_file(path))?;
         return Ok(super::learn_candidates::show(&candidates, printer)?);
     }
-    let learned = match opened {
-        Opened::Rows(mut reader) => learning.run(Source::Rows(&mut *reader), printer).map(|learned| {
+    let mut opened = opened;
+    let learned = match &mut opened {
+        Opened::Rows(reader) => learning.run(Source::Rows(&mut **reader), printer).map(|learned| {
             let mut learned = learned.with_data_digest(reader.digest());
             learned.warnings.splice(0..0, reader.warnings().iter().cloned());
             learned
         }),
-        Opened::Moments(moments) => learning.run(Source::Moments(*moments), printer),
-        Opened::Distances(distances) => learning.run(Source::Distances(distances), printer),
+        Opened::Moments(moments) => learning.run(Source::Moments((**moments).clone()), printer),
+        Opened::Distances(distances) => learning.run(Source::Distances(distances.clone()), printer),
     };
     let mut learned = learned.map_err(|error| error.in_file(path))?;
     learned.stages.insert(0, Stage { name: "reading".to_owned(), seconds: reading });
     write(&learned.file, output)?;
+    if let Some(page) = &args.report {
+        let rows = match &mut opened {
+            Opened::Rows(reader) if matches!(learned.file, ModelFile::LatentTree(_)) => {
+                reader.rewind()?;
+                Some(&mut **reader)
+            }
+            _ => None,
+        };
+        let mut options = PageOptions::new(shown_name(path)).data_name(shown_name(path));
+        for stage in &learned.stages {
+            options = options.stage(&stage.name, stage.seconds);
+        }
+        write_page(page, &learned.file, rows.map(|rows| rows as &mut dyn BatchSource), &options, printer)?;
+    }
     if is_stream(output) {
         return Ok(());
     }

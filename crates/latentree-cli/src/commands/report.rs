@@ -43,9 +43,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
             (file, html)
         }
     };
-    latentree::file::write_atomically(&args.output, |out| {
-        out.write_all(html.as_bytes()).map_err(Error::io("write", &args.output))
-    })?;
+    save(&args.output, &html)?;
     if !is_stream(&args.output) {
         let tree = file.tree();
         let json =
@@ -55,8 +53,23 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     Ok(())
 }
 
+fn save(path: &Path, html: &str) -> Result<()> {
+    latentree::file::write_atomically(path, |out| out.write_all(html.as_bytes()).map_err(Error::io("write", path)))
+}
+
+/// Writes the page of what was just learned.
+pub(super) fn write_page(
+    path: &Path,
+    file: &ModelFile,
+    rows: Option<&mut dyn BatchSource>,
+    options: &PageOptions,
+    printer: &Printer,
+) -> Result<()> {
+    save(path, &page(file, rows, options, printer)?)
+}
+
 /// A file's name without its folder.
-fn shown_name(path: &Path) -> String {
+pub(super) fn shown_name(path: &Path) -> String {
     if is_stream(path) {
         return "standard input".to_owned();
     }

@@ -20,7 +20,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::MomentModel;
 use super::branches::nearest;
-use super::discrete_tree::{discrete_tree, variables_of};
+use super::discrete_tree::{discrete_tree, roots, variables_of};
 use super::projection::{discrete_table, probabilities, rows_of};
 use crate::data::{BatchSource, Schema};
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ use crate::linalg::{DenseOperator, Matrix, cheapest_assignment, leading_singular
 use crate::model::{Distribution, LatentTree, Provenance, Table};
 use crate::observer::Observer;
 use crate::tensor::{Decomposition, Mixture, Options, WhitenedTensor, Whitening};
-use crate::tree::{Rooted, Tree};
+use crate::tree::Tree;
 
 /// How the labels of hidden states are made to agree between the tables of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,16 +84,19 @@ pub fn by_aligned_triplets(
     let (codes, weights) = read(source, &tree, &variable_of)?;
     observer.stage("triplets", None);
     let mut groups = Groups { tree: &tree, codes, weights, labels, k: hidden_states, decomposition, seed };
-    let root = tree.node_ixs().find(|&node| !tree.is_observed(node));
-    let rooted = Rooted::with_roots(&tree, &root.into_iter().collect::<Vec<_>>())?;
+    let rooted = roots(&tree, &schema)?;
     let mut distributions: Vec<Option<Table>> = vec![None; tree.n_nodes()];
     for &node in rooted.order.iter().rev() {
         if observer.cancelled() {
             return Err(Error::Cancelled);
         }
         if tree.is_observed(node) {
-            if rooted.parent[node.get()].is_none() {
-                distributions[node.get()] = Some(groups.frequencies(node));
+            match rooted.parent[node.get()] {
+                None => distributions[node.get()] = Some(groups.frequencies(node, None)),
+                Some(parent) if tree.is_observed(parent) => {
+                    distributions[node.get()] = Some(groups.frequencies(node, Some(parent)));
+                }
+                Some(_) => {}
             }
             continue;
         }
@@ -198,13 +201,17 @@ struct Groups<'a> {
 }
 
 impl Groups<'_> {
-    fn frequencies(&self, node: NodeIx) -> Table {
+    /// How often the labels of an observed node occur, for each label of an observed parent.
+    fn frequencies(&self, node: NodeIx, parent: Option<NodeIx>) -> Table {
         let n = self.labels[node.get()];
-        let mut counts = vec![0.0; n];
-        for (&code, weight) in self.codes[node.get()].iter().zip(&self.weights).filter(|it| *it.0 != MISSING) {
-            counts[code as usize] += weight;
+        let mut counts = Matrix::zeros(parent.map_or(1, |parent| self.labels[parent.get()]), n);
+        for (row, (&code, weight)) in self.codes[node.get()].iter().zip(&self.weights).enumerate() {
+            let above = parent.map_or(0, |parent| self.codes[parent.get()][row]);
+            if code != MISSING && above != MISSING {
+                counts[(above as usize, code as usize)] += weight;
+            }
         }
-        Table::new(n, probabilities(&counts))
+        rows_of(&counts)
     }
 
     fn learn(&self, node: NodeIx, children: &[NodeIx], outside: Option<NodeIx>) -> Result<Group> {

@@ -305,3 +305,17 @@ fn triplets_that_do_not_tell_the_states_apart_are_named() {
     let message = error.to_string();
     assert!(message.contains("h1") && message.contains("x1") && message.contains("fewer hidden states"), "{message}");
 }
+
+#[test]
+fn triplets_take_forests_and_pairs_of_leaves() {
+    let family = ParameterFamily::Categorical { states: 3, hidden_states: 2, separation: 0.9 };
+    let truth = Simulation::new(Shape::Star, 6).family(family).seed(4).model().unwrap();
+    let data = Inference::new(&truth).sample(4000, 4).unwrap();
+    let mut nodes: Vec<Node> = (1..=6).map(|ix| Node { name: format!("x{ix}"), observed: true }).collect();
+    nodes.push(Node { name: "h1".to_owned(), observed: false });
+    let edge = |a: usize, b: usize| Edge::with_length(NodeIx::new(a), NodeIx::new(b), 0.5);
+    let tree = Tree::from_parts(nodes, &[edge(0, 1), edge(6, 2), edge(6, 3), edge(6, 4)]).unwrap();
+    let found = by_aligned_triplets(&tree, &mut data.source(), 2, Decomposition::Tpm, 0, &Silent).unwrap().model;
+    let score = Inference::new(&found).score(&mut data.source(), &Silent, |_, _| Ok(())).unwrap();
+    assert!(score.log_likelihood.is_finite());
+}
