@@ -409,6 +409,9 @@ impl Learning {
         if self.start.is_some() && self.parameters == ParameterMethod::Moments {
             return Err(Error::option("--start", "--parameters moments has no start; it is for em and moments+em"));
         }
+        if let Some(few) = self.hidden_states.filter(|&n_states| n_states < 2) {
+            return Err(Error::option("--hidden-states", format!("{few} given; a hidden variable needs 2 states or more")));
+        }
         let by_rows = [ParameterMethod::Auto, ParameterMethod::Em, ParameterMethod::MomentsAndEm].contains(&self.parameters);
         let refused = |option: &str, problem: &str| Err(Error::option(option, problem));
         match (&self.validation, self.criterion()) {

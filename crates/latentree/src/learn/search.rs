@@ -37,7 +37,7 @@ impl Learning {
         let searched = match criterion {
             Criterion::Bic => {
                 let mut search = BicSearch::new(self.seed).smoothing(self.smoothing()).starts(self.restarts.div_ceil(2));
-                if self.hidden_states.is_some() && kept.is_none() {
+                if kept.is_none() {
                     search = search.hidden_states(self.hidden_states).trees(self.learned_trees(rows, observer)?);
                 }
                 let (model, learner) = match (&kept, learned) {
@@ -69,16 +69,22 @@ impl Learning {
         Ok(searched)
     }
 
-    /// The trees of neighbour joining, with short edges contracted as usual.
+    /// Trees to begin with: the default learner's. With a number of states that is kept, those of neighbour joining with nothing contracted: a search takes out
+    /// what does not pay.
     fn learned_trees(&self, rows: &Rows<'_>, observer: &dyn Observer) -> Result<Vec<Tree>> {
         let input = StructureInput::Moments { whole: rows.moments, halves: None };
-        let learners = [LearnerName::ChowLiuNeighborJoining, LearnerName::NeighborJoining];
-        let trees = learners.map(|learner| {
-            let options = StructureOptions::new().learner(learner).distances(self.distance_options());
+        let learners = match self.hidden_states {
+            None => vec![(LearnerName::Auto, self.contraction)],
+            Some(_) => {
+                vec![(LearnerName::ChowLiuNeighborJoining, Contraction::Off), (LearnerName::NeighborJoining, Contraction::Off)]
+            }
+        };
+        let trees = learners.into_iter().map(|(learner, contraction)| {
+            let options = StructureOptions::new().learner(learner).contraction(contraction).distances(self.distance_options());
             let tree = learn_structure(input, &options, observer)?.tree;
             discrete_tree(&tree, rows.data.schema(), &mut Vec::new())
         });
-        trees.into_iter().collect()
+        trees.collect()
     }
 
     /// The hidden Chow–Liu tree where columns have one, and neighbour joining on every distance, with nothing contracted.

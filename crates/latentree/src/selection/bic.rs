@@ -7,7 +7,8 @@
 //! 2. **moves**: every leaf goes to the hidden node whose posterior explains it best by expected counts, less ½ ln N per parameter; hidden nodes are joined by the
 //!    maximum spanning tree of the mutual information of their posteriors; nodes left with two neighbours go;
 //! 3. **states**: one state more, or less, in one hidden node;
-//! 4. **nodes**: a hidden node less (its neighbours go to one of them), or a new one over the two variables of a node that the model explains least together.
+//! 4. **nodes**: a hidden node less (its neighbours go to one of them), a copy of one that takes over some of its leaves, or a new one over the two variables that the
+//!    model explains least together.
 //!
 //! Several starts are taken through a first cycle, the best through all.
 
@@ -247,6 +248,7 @@ fn cycle(bench: &Workbench<'_>, begun: Scored, search: &BicSearch, round: u64, i
     }
     if !is_first {
         best = with_fewer_nodes(bench, best)?;
+        best = with_twins(bench, best)?;
         // New nodes begin with two states.
         if search.hidden_states.is_none_or(|n_states| n_states == 2) {
             best = with_new_nodes(bench, best)?;
@@ -383,6 +385,45 @@ fn with_new_nodes(bench: &Workbench<'_>, mut best: Scored) -> Result<Scored> {
         match over_pair(bench, &best, pair)? {
             Some(found) if found.bic > best.bic => best = found,
             _ => failures.push((pair.a, pair.b)),
+        }
+    }
+    Ok(best)
+}
+
+/// A copy of a hidden node for those of its leaves that go with its two worst explained ones.
+fn with_twins(bench: &Workbench<'_>, mut best: Scored) -> Result<Scored> {
+    const MOST_PAIRS: usize = 50_000;
+    let mut hidden = 0;
+    while hidden < hidden_nodes(&best.model).len() {
+        let shape = Shape::of_model(&best.model);
+        let is_own = |variable: VarIx| shape.leaf_of[variable.get()] == hidden;
+        let pairs = pair_misfits(&best.model, bench.moments, MOST_PAIRS)?;
+        let pairs: Vec<&PairMisfit> = pairs.iter().filter(|pair| is_own(pair.a) && is_own(pair.b)).collect();
+        let Some(worst) = pairs.first() else {
+            hidden += 1;
+            continue;
+        };
+        let mut sums = vec![0.0; shape.leaf_of.len()];
+        for pair in &pairs {
+            for (one, other) in [(pair.a, pair.b), (pair.b, pair.a)] {
+                if one == worst.a || one == worst.b {
+                    sums[other.get()] += pair.nats;
+                }
+            }
+        }
+        let mut order: Vec<VarIx> = bench.data.schema().variable_ixs().filter(|&variable| is_own(variable)).collect();
+        order.sort_by(|x, y| sums[y.get()].total_cmp(&sums[x.get()]).then(x.cmp(y)));
+        let mut found: Option<Scored> = None;
+        for n_leaves in [order.len() / 2, order.len() / 3] {
+            let others = order.iter().copied().filter(|&it| it != worst.a && it != worst.b);
+            let leaves: Vec<VarIx> = [worst.a, worst.b].into_iter().chain(others).take(n_leaves.max(2)).collect();
+            if let Some(start) = growth::twin(&best.model, hidden, &leaves)? {
+                found = Some(better(found, bench.climb(&start, 14, 1e-6)?));
+            }
+        }
+        match found {
+            Some(found) if found.bic > best.bic => best = found,
+            _ => hidden += 1,
         }
     }
     Ok(best)

@@ -1,4 +1,4 @@
-//! A new hidden node of two states over two variables.
+//! New hidden nodes: over two variables, or beside another.
 
 use std::sync::Arc;
 
@@ -73,6 +73,47 @@ pub(super) fn over_pair(model: &LatentTree, moments: &PairMoments, keep: VarIx, 
             Distribution::Discrete(Table::new(n_b, [usual.clone(), unusual.clone()].concat()))
         } else {
             model.distribution(old_node(node)).clone()
+        };
+        builder = builder.distribution(node, distribution);
+    }
+    builder.build().map(Some)
+}
+
+/// The model with a copy of a hidden node, joined to it by a table near the identity, that takes over some of its leaves; `None` where one of the two would be left
+/// with two neighbours.
+pub(super) fn twin(model: &LatentTree, hidden: usize, leaves: &[VarIx]) -> Result<Option<LatentTree>> {
+    const SAME: f64 = 0.9;
+    let shape = Shape::of_model(model);
+    if leaves.len() < 2 || shape.degrees()[hidden] < leaves.len() + 2 {
+        return Ok(None);
+    }
+    let (schema, k) = (model.schema(), shape.states[hidden]);
+    let mut next = shape.clone();
+    next.states.push(k);
+    next.links.push((hidden, shape.n_hidden()));
+    leaves.iter().for_each(|leaf| next.leaf_of[leaf.get()] = shape.n_hidden());
+    let tree = next.tree(schema)?;
+    let p = schema.variables().len();
+    let nodes: Vec<NodeIx> = model.hidden().collect();
+    let root = nodes.iter().position(|&node| model.parent(node).is_none()).unwrap_or(0);
+    let mut builder = LatentTree::builder(Arc::clone(schema), tree.clone()).root(NodeIx::new(p + root));
+    for node in tree.node_ixs() {
+        let distribution = if node.get() == p + shape.n_hidden() {
+            let other = (1.0 - SAME) / (k.max(2) - 1) as f64;
+            let values = (0..k * k).map(|at| {
+                if k == 1 {
+                    1.0
+                } else if at / k == at % k {
+                    SAME
+                } else {
+                    other
+                }
+            });
+            Distribution::Discrete(Table::new(k, values.collect()))
+        } else if node.get() < p {
+            model.distribution(model.node_of(VarIx::new(node.get()))).clone()
+        } else {
+            model.distribution(nodes[node.get() - p]).clone()
         };
         builder = builder.distribution(node, distribution);
     }

@@ -14,6 +14,7 @@ use crate::inference::Inference;
 use crate::model::LatentTree;
 use crate::moments::{PairMoments, Summary, fold};
 use crate::simulate::{ParameterFamily, Shape as SimulatedShape, Simulation};
+use crate::structure::{LearnerName, StructureInput, StructureOptions, learn_structure};
 use crate::{Silent, VarIx};
 
 fn moments(data: &Dataset) -> PairMoments {
@@ -136,7 +137,12 @@ fn a_hidden_node_over_a_pair_is_a_valid_model_and_a_minimal_tree() {
 fn the_search_by_bic_finds_models_no_worse_than_the_truth() {
     for (shape, observed, family) in [(SimulatedShape::DoubleStar, 10, CATEGORICAL), (SimulatedShape::Star, 6, MIXED)] {
         let (truth, data) = simulated(shape, observed, family, 2000);
-        let found = by_bic(&data, &moments(&data), &BicSearch::new(0).starts(2), &Silent).unwrap();
+        let moments = moments(&data);
+        let joined = StructureOptions::new().learner(LearnerName::NeighborJoining);
+        let input = StructureInput::Moments { whole: &moments, halves: None };
+        let tree = learn_structure(input, &joined, &Silent).unwrap().tree;
+        let tree = crate::parameters::discrete_tree(&tree, data.schema(), &mut Vec::new()).unwrap();
+        let found = by_bic(&data, &moments, &BicSearch::new(0).starts(1).trees(vec![tree]), &Silent).unwrap();
         assert!(
             score(&found, &data).bic() > score(&truth, &data).bic() - 5.0,
             "{} {}",

@@ -32,8 +32,10 @@ const FIRST_SMOOTHING: f64 = 0.05;
 /// Passes while trees are compared, and later.
 const FIRST_PASSES: usize = 40;
 const PASSES: usize = 200;
-/// Models without a rise of the validation score after which a fit ends.
+/// Models without a rise of the validation score after which a fit ends; more where a pass takes little work, since a leap of EM may lower it in passing.
 const PATIENCE: usize = 10;
+const LONG_PATIENCE: usize = 25;
+const LITTLE_WORK: f64 = 1e8;
 
 /// Settings of [`by_validation`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -131,7 +133,9 @@ impl Search<'_> {
         let model = template(self.rows.schema().clone(), trees[tree].1.clone(), states)?;
         let start = Start::LatentClass { restarts: self.options.restarts, seed: self.options.seed };
         let em = Em::new().merge(false).iterations(passes).smoothing(Smoothing::pseudo_count(smoothing)).start(start);
-        let fit = em.validation(&self.validation, PATIENCE).fit(&model, &self.rows, &Quiet(self.observer))?;
+        let is_little = self.work(&trees[tree].1, states) < LITTLE_WORK;
+        let patience = if is_little { LONG_PATIENCE } else { PATIENCE };
+        let fit = em.validation(&self.validation, patience).fit(&model, &self.rows, &Quiet(self.observer))?;
         let score = fit.validation.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         self.tried.push(CandidateScore {
             tree: trees[tree].0.clone(),

@@ -96,11 +96,19 @@ fn the_rule_of_auto_is_as_documented() {
     assert_eq!(learn(&few, &StructureOptions::new()).unwrap().learner, LearnerName::ChowLiuNeighborJoining);
 }
 
+/// Whether a learner needs no rows, and finds the tree itself: hidden nodes of `hclt` are one per inner node whatever the tree.
+fn from_moments(name: &LearnerName) -> bool {
+    !matches!(
+        name,
+        LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping | LearnerName::HiddenChowLiu
+    )
+}
+
 #[test]
 fn every_learner_finds_most_of_a_clear_tree_and_its_tree_is_sound() {
     let model = Simulation::new(Shape::Caterpillar { leaves: 3 }, 18).family(clear()).seed(5).model().unwrap();
     let blocks = blocks_of(&Inference::new(&model).sample(20_000, 5).unwrap(), 8);
-    for name in LearnerName::ALL {
+    for name in LearnerName::ALL.into_iter().filter(from_moments) {
         let found = learn(&blocks, &StructureOptions::new().learner(name)).unwrap();
         assert_sound(&found.tree, 18);
         let far = robinson_foulds(model.tree(), &found.tree).unwrap().normalized;
@@ -162,7 +170,7 @@ fn odd_columns_give_sound_forests_by_every_learner() {
         let p = columns.len();
         let data = numbers(columns);
         let blocks = blocks_of(&data, 4);
-        for name in LearnerName::ALL {
+        for name in LearnerName::ALL.into_iter().filter(from_moments) {
             let options = StructureOptions::new().learner(name);
             let found = learn(&blocks, &options).unwrap_or_else(|error| panic!("{what}, {name}: {error}"));
             assert_sound(&found.tree, p);
