@@ -259,7 +259,7 @@ def _read_array(X: Any, who: str) -> Data:
 def read_weights(weights: Any, n_rows: int) -> np.ndarray | None:
     if weights is None:
         return None
-    if np.ndim(weights) == 0 and isinstance(weights, (int, float, np.number)):
+    if isinstance(weights, (int, float, np.number)):
         return np.full(n_rows, float(weights))
     array = np.asarray(weights)
     if array.dtype.kind not in "biuf":

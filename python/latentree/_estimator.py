@@ -29,9 +29,8 @@ _FORMATS = {".nwk": "newick", ".newick": "newick", ".tree": "newick", ".dot": "d
 
 
 def _has_states(estimator: LatentTree) -> bool:
-    """Before fitting nobody knows; a Gaussian tree has no states."""
-    model = getattr(estimator, "model_", None)
-    return model is None or all(labels is not None for _, observed, _, labels in model.nodes() if not observed)
+    """A Gaussian tree has no states, a tree may have no hidden variables, and before fitting nobody knows."""
+    return any(labels is not None for _, observed, _, labels in estimator._fitted().nodes() if not observed)
 
 
 class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
@@ -70,6 +69,7 @@ em_tolerance, em_smoothing
     ----------
     model_ : the fitted model.
     hidden_ : list of the hidden variables' names.
+    central_ : the hidden variable at the centre of the (first) tree, which `predict` is about; None if there are no hidden variables.
     report_ : dict of what ``latentree learn --json`` prints (its ``bic`` is larger for better models; `bic` is not).
     log_likelihood_ : log-likelihood of the data, None where only a tree was learned.
     converged_, n_iter_ : whether EM came to its end, and its passes over the rows.
@@ -211,6 +211,7 @@ em_tolerance, em_smoothing
     def _take(self, model: _latentree.Model, report: dict[str, Any] | None, container: str, levels: dict[str, list[Any]]) -> None:
         self.model_ = model
         self.hidden_ = [name for name, observed, _, _ in model.nodes() if not observed]
+        self.central_ = _graph.central(model)
         self._container = container
         self._levels = levels
         if report is not None:
@@ -268,40 +269,57 @@ em_tolerance, em_smoothing
         return self._fitted().posterior(table, self.hidden_, read_n_jobs(self.n_jobs))
 
     @available_if(_has_states)
-    def predict_proba(self, X: Any, of: Any = None) -> np.ndarray:
-        """Probabilities of the states of a variable, hidden or observed; of all hidden variables side by side if none is named."""
-        _, table = self._read(X)
-        nodes = self._nodes(of)
-        without = [name for name, _, _, labels in self._fitted().nodes() if labels is None and name in nodes]
-        if without:
-            raise ValueError(f"{without[0]!r} has no states; transform gives its mean and variance")
-        return self._fitted().posterior(table, nodes, read_n_jobs(self.n_jobs))
-
-    def predict(self, X: Any, of: Any = None) -> np.ndarray:
-        """The most probable states of the hidden variables, taken together: a column for each, the numbers of their states.
-
-        With ``of``, the most probable state of one variable by itself: a number for a hidden variable, a value for an observed one, the
-        mean for one without states.
-        """
+    def predict_proba(self, X: Any, of: str | None = None) -> np.ndarray:
+        """Probabilities of the states of a variable, hidden or observed; by default of the hidden variable at the centre of the tree."""
         model = self._fitted()
         _, table = self._read(X)
+        name = self._one(of)
+        if any(node == name and labels is None for node, _, _, labels in model.nodes()):
+            raise ValueError(f"{name!r} has no states; transform gives its mean and variance")
+        return model.posterior(table, [name], read_n_jobs(self.n_jobs))
+
+    def predict(self, X: Any, of: Any = None) -> np.ndarray:
+        """The most probable state of a variable in every row, by default of the hidden variable at the centre of the tree.
+
+        Parameters
+        ----------
+        X : table
+        of : str or list of str, optional
+            A variable: a hidden one gives the numbers of its states, an observed one its values, one without states its mean. A list of
+            variables: their states in the most probable assignment of all variables together, a column for each. ``"*"``: all hidden ones.
+        """
+        model = self._fitted()
+        data, table = self._read(X)
         n_jobs = read_n_jobs(self.n_jobs)
-        if of is None:
-            best = model.most_probable(table, self.hidden_, n_jobs)
-            has_states = all(labels is not None for _, observed, _, labels in model.nodes() if not observed)
+        labels_of = {name: (observed, labels) for name, observed, _, labels in model.nodes()}
+        if of is None and self.central_ is None:
+            # Without hidden variables there is one kind of row.
+            return np.zeros(data.n_rows, dtype=np.int64)
+        if of is not None and (not isinstance(of, str) or of == "*"):
+            nodes = self._nodes(None if of == "*" else of)
+            best = model.most_probable(table, nodes, n_jobs)
+            has_states = all(labels_of[name][1] is not None for name in nodes)
             return best.astype(np.int64) if has_states and not np.isnan(best).any() else best
-        if not isinstance(of, str):
-            raise TypeError(f"of: {of!r} given; the name of one variable is needed")
-        posterior = model.posterior(table, [of], n_jobs)
-        observed, labels = next((observed, labels) for name, observed, _, labels in model.nodes() if name == of)
+        name = self._one(of)
+        posterior = model.posterior(table, [name], n_jobs)
+        observed, labels = labels_of[name]
         if labels is None:
             return posterior[:, 0]
         best = posterior.argmax(axis=1)
         if not observed:
             return best
-        values = _data.label_values(labels, self._levels.get(of))
+        values = _data.label_values(labels, self._levels.get(name))
         array = np.array(values)
         return (array if array.dtype.kind in "biuf" else np.array(values, dtype=object))[best]
+
+    def _one(self, of: str | None) -> str:
+        if of is None:
+            if self.central_ is None:
+                raise ValueError("the model has no hidden variables; name an observed one (of)")
+            return self.central_
+        if not isinstance(of, str):
+            raise TypeError(f"of: {of!r} given; the name of a variable is needed")
+        return of
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-likelihood of every row; missing cells are summed out."""
@@ -347,7 +365,7 @@ em_tolerance, em_smoothing
         if n_samples < 1:
             raise ValueError(f"n_samples: {n_samples} given; a whole number ≥ 1 is needed")
         seed = read_seed(self.random_state if random_state is None else random_state)
-        values = model.sample(int(n_samples), seed, bool(hidden), _evidence(given), read_n_jobs(self.n_jobs))
+        values = model.sample(int(n_samples), seed, bool(hidden), _evidence(given, model), read_n_jobs(self.n_jobs))
         columns = model.columns()
         table = _data.make(self._container, values[:, : len(columns)], columns, self._levels)
         if not hidden:
@@ -366,11 +384,11 @@ em_tolerance, em_smoothing
         nodes = self._nodes(of)
         labels = {name: states for name, _, _, states in model.nodes()}
         if joint:
-            values, covariances = model.joint(_evidence(given), nodes)
+            values, covariances = model.joint(_evidence(given, model), nodes)
             if covariances is not None:
                 return np.array(values), np.array(covariances).reshape(len(nodes), len(nodes))
             return np.array(values).reshape([len(labels[name] or []) for name in nodes])
-        _, marginals = model.query(_evidence(given), nodes)
+        _, marginals = model.query(_evidence(given, model), nodes)
         answer: dict[str, dict[str, float]] = {}
         for name, values in zip(nodes, marginals):
             states = labels[name]
@@ -460,12 +478,19 @@ def _names_differ(known: list[str], given: list[str]) -> str:
     return message
 
 
-def _evidence(given: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+def _evidence(given: Mapping[str, Any] | None, model: _latentree.Model) -> list[tuple[str, str]]:
     if given is None:
         return []
     if not isinstance(given, Mapping):
         raise TypeError(f"given: {given!r} given; a dict of names and values is needed")
-    return [(str(name), _data.label_text(value)) for name, value in given.items()]
+    labels = {name: states for name, _, _, states in model.nodes()} | {name: states for name, _, states in model.columns()}
+    pairs = []
+    for name, value in given.items():
+        text = _data.label_text(value)
+        if isinstance(value, (bool, np.bool_)) and text not in (labels.get(str(name)) or [text]):
+            text = str(int(value))
+        pairs.append((str(name), text))
+    return pairs
 
 
 def _of_model(model: _latentree.Model) -> LatentTree:

@@ -36,6 +36,20 @@ def neighbours(model: _latentree.Model) -> dict[str, list[tuple[str, float]]]:
     return found
 
 
+def central(model: _latentree.Model) -> str | None:
+    """The hidden variable nearest to the root, in edges."""
+    hidden = {name for name, observed, *_ in model.nodes() if not observed}
+    links = neighbours(model) if hidden else {}
+    for root in [*model.roots(), *sorted(hidden)] if hidden else []:
+        level, seen = [root], {root}
+        while level:
+            for node in level:
+                if node in hidden:
+                    return node
+            level = [other for node in level for other, _ in links[node] if not (other in seen or seen.add(other))]
+    return None
+
+
 def nearest_items(model: _latentree.Model, n: int) -> dict[str, list[str]]:
     observed = {name: ix for ix, (name, is_observed, *_) in enumerate(model.nodes()) if is_observed}
     links = neighbours(model)

@@ -7,10 +7,15 @@ import pytest
 import scipy.sparse
 
 import latentree
+from conftest import draw
 from latentree import LatentTree, Moments, NotFittedError, from_networkx, read_model
 
 ROWS = np.random.default_rng(0).integers(2, size=(60, 4))
 FRAME = pd.DataFrame(ROWS, columns=list("abcd"))
+
+
+ANSWERS = draw(n_rows=500)[0]
+GROUPS = LatentTree().fit(ANSWERS)
 
 
 def fit(X=ROWS, **options):
@@ -96,6 +101,7 @@ WRONG = {
     "an unknown label": (lambda: ask("transform", FRAME + 5), ValueError, "is not a label of this column"),
     "an unknown node": (lambda: ask("predict", FRAME, of="h99"), ValueError, "no node"),
     "a node that is a number": (lambda: ask("predict", FRAME, of=1), TypeError, "of"),
+    "probabilities of several nodes": (lambda: GROUPS.predict_proba(ANSWERS, of=["x1"]), TypeError, "of"),
     "unknown evidence": (lambda: ask("query", given={"z": 1}), ValueError, "no node"),
     "impossible evidence": (lambda: ask("query", given={"a": 7}), ValueError, "values"),
     "evidence in a list": (lambda: ask("query", given=["a"]), TypeError, "given"),
@@ -109,7 +115,7 @@ WRONG = {
     "no moments": (lambda: LatentTree().fit(Moments()), ValueError, "no rows"),
     "broken moments": (lambda: Moments.from_bytes(b"nothing like it"), ValueError, "moments"),
     "moments from a text": (lambda: Moments.from_bytes("text"), TypeError, "bytes"),
-    "moments of other columns": (lambda: Moments().update(ROWS).merge(Moments().update(ROWS[:, :2])), ValueError, ""),
+    "moments of other columns": (lambda: Moments().update(ROWS).merge(Moments().update(ROWS[:, :2])), ValueError, "do not fit"),
     "merging what is no moments": (lambda: Moments().merge(ROWS), TypeError, "Moments"),
     "weights beside moments": (lambda: LatentTree().fit(Moments().update(ROWS), sample_weight=1), ValueError, "weights"),
     "no graph": (lambda: from_networkx([1, 2]), TypeError, "networkx"),

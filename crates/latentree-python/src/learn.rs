@@ -18,6 +18,9 @@ use crate::moments::Moments;
 use crate::table::Table;
 use crate::worker;
 
+/// What an option that is no number needs.
+const NAME: &str = "a name";
+
 /// An option's value, `None` where it is Python's None.
 fn option<'py, T: for<'a> FromPyObject<'a, 'py>>(options: &Bound<'py, PyDict>, name: &str, needed: &str) -> PyResult<Option<T>> {
     let Some(value) = options.get_item(name)?.filter(|value| !value.is_none()) else { return Ok(None) };
@@ -29,13 +32,13 @@ fn option<'py, T: for<'a> FromPyObject<'a, 'py>>(options: &Bound<'py, PyDict>, n
     let found: Result<T, _> = value.extract();
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(_) if value.is_instance_of::<PyInt>() => Err(PyValueError::new_err(problem())),
+        Err(_) if value.is_instance_of::<PyInt>() && needed != NAME => Err(PyValueError::new_err(problem())),
         Err(_) => Err(PyTypeError::new_err(problem())),
     }
 }
 
 fn learning(options: &Bound<'_, PyDict>) -> PyResult<Learning> {
-    let text = |name: &str| option::<String>(options, name, "a name");
+    let text = |name: &str| option::<String>(options, name, NAME);
     let number = |name: &str| option::<f64>(options, name, "a number");
     let whole = |name: &str| option::<usize>(options, name, "a whole number ≥ 0");
     let significance = number("significance")?.unwrap_or(2.0);

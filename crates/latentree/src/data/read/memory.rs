@@ -207,7 +207,7 @@ fn check_weights(weights: Option<&[f64]>, n_rows: usize) -> Result<()> {
     let bad = weights.iter().enumerate().find_map(|(row, &weight)| Some((row, problem(weight)?)));
     match bad {
         Some((row, problem)) => Err(Error::data(Place::default().row(row as u64 + 1), problem)),
-        None if weights.iter().all(|&weight| weight == 0.0) => Err(Error::data(Place::default(), "all weights are 0")),
+        None if weights.iter().all(|&weight| weight == 0.0) => Err(Error::data(Place::default(), "all weights are zero")),
         None => Ok(()),
     }
 }
