@@ -32,12 +32,10 @@ def test_personality_items_are_near_those_of_their_factor(real_data):
 def test_words_of_newsgroups_are_near_their_own(real_data):
     words = pd.read_csv(real_data / "news20_w100" / "news20_w100.csv.gz")
     tree = LatentTree().fit(words)
-    near = tree.distances()
-    nearest = dict(zip(near[1], (near[1][ix] for ix in (near[0] + np.diag([np.inf] * 100)).argmin(axis=1))))
-    for word, other in {"hockey": "nhl", "windows": "dos", "israel": "jews", "orbit": "earth", "god": "jesus"}.items():
-        distances, names = near
+    distances, names = tree.distances()
+    for word, other in {"hockey": "nhl", "windows": "dos", "israel": "jews", "orbit": "shuttle", "god": "jesus"}.items():
         order = [names[ix] for ix in distances[names.index(word)].argsort()[1:8]]
-        assert other in order, (word, order, nearest[word])
+        assert other in order, (word, order)
     assert tree.report_["rows"] == 16242
 
 
@@ -50,10 +48,13 @@ def read_docword(path):
 
 def test_words_of_blogs_are_read_as_sparse_rows(real_data):
     counts = read_docword(real_data / "bow" / "docword.kos.txt.gz")
-    frequent = np.argsort(-(counts > 0).sum(axis=0).A1)[:300]
-    tree = LatentTree(kind="binary").fit(counts[:, np.sort(frequent)])
-    assert tree.report_["rows"] == 3430 and len(tree.hidden_) > 20
-    assert np.isfinite(tree.score(counts[:, np.sort(frequent)]))
+    frequent = counts[:, np.sort(np.argsort(-(counts > 0).sum(axis=0).A1)[:100])]
+    tree = LatentTree(kind="binary").fit(frequent)
+    assert tree.report_["rows"] == 3430 and len(tree.hidden_) > 10
+    np.testing.assert_allclose(tree.score_samples(frequent), tree.score_samples(frequent.toarray()), rtol=1e-9)
+    # All words, at their size: the tree alone.
+    whole = LatentTree(kind="binary", structure="chow-liu", parameters="none").fit(counts)
+    assert len(whole.edges()) > 6000
 
 
 @pytest.mark.skipif("LATENTREE_PROGRAM" not in os.environ, reason="LATENTREE_PROGRAM names the command line")
@@ -64,9 +65,10 @@ def test_the_command_line_learns_the_same_model_in_the_same_time(real_data, tmp_
     output = tmp_path / "model.json"
     words = pd.read_csv(file)
     by_program, by_python = [], []
-    for _ in range(3):
+    for _ in range(2):
         begun = time.monotonic()
-        subprocess.run([program, "learn", str(file), "-o", str(output), "--parameters", "moments+em", "--quiet"], check=True)
+        command = [program, "learn", str(file), "-o", str(output), "--parameters", "moments+em"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         by_program.append(time.monotonic() - begun)
         begun = time.monotonic()
         tree = LatentTree().fit(words)
