@@ -1,4 +1,5 @@
 """Words of political blogs, as SciPy's sparse rows: python blogs.py docword.kos.txt.gz vocab.kos.txt"""
+
 import gzip
 import sys
 import time

@@ -1,4 +1,5 @@
 """Two clinics that may not share patients share moments: python federated.py ../../examples/clinic.csv"""
+
 import pickle
 import sys
 

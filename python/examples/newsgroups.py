@@ -1,4 +1,5 @@
 """Topics of 20 newsgroups, through pandas: python newsgroups.py news20_w100.csv.gz"""
+
 import sys
 import time
 

@@ -1,4 +1,5 @@
 """Five personality factors from a survey with missing answers: python personality.py bfi.csv.gz"""
+
 import sys
 
 import pandas as pd

@@ -56,12 +56,12 @@ class Data:
         ignored = {name for name, kind in kinds if kind == "ignore"}
         if self.container == "sparse":
             csr = self.source
-            starts, columns = (np.ascontiguousarray(part, dtype=np.int64) for part in (csr.indptr, csr.indices))
+            starts, indices = (np.ascontiguousarray(part, dtype=np.int64) for part in (csr.indptr, csr.indices))
             values = np.ascontiguousarray(csr.data, dtype=np.float64)
-            return _latentree.Table.from_sparse(called, named, starts, columns, values, kinds, weights, like)
+            return _latentree.Table.from_sparse(called, named, starts, indices, values, kinds, weights, like)
         if self.container == "numpy" and self.source.dtype != object:
             return _latentree.Table.from_matrix(called, named, self.source, kinds, weights, like)
-        columns = []
+        columns: list[Column] = []
         for ix, name in enumerate(called):
             columns.append(np.full(self.n_rows, np.nan) if name in ignored else self.column(ix, name))
         return _latentree.Table.from_columns(called, named, columns, kinds, weights, like)
@@ -222,7 +222,8 @@ def _text_names(names: list[Any], who: str) -> list[str] | None:
 
 def _read_array(X: Any, who: str) -> Data:
     if X is None or isinstance(X, (str, bytes, Mapping)) or callable(X):
-        raise TypeError(f"{who} needs a table: an array, data frame, Arrow table, sparse matrix or list of rows, not {type(X).__name__}")
+        wanted = "an array, data frame, Arrow table, sparse matrix or list of rows"
+        raise TypeError(f"{who} needs a table: {wanted}, not {type(X).__name__}")
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     array = X if isinstance(X, np.ndarray) else None
@@ -237,11 +238,11 @@ def _read_array(X: Any, who: str) -> Data:
     if array.dtype.kind == "c":
         raise ValueError(f"Complex data not supported\n{array}\n")
     if array.ndim == 0:
-        raise ValueError(f"Expected 2D array, got scalar array instead:\narray={array}.\nReshape your data using array.reshape(-1, 1).")
+        raise ValueError(f"Expected 2D array, got scalar array instead:\narray={array}.\nReshape your data using reshape(-1, 1).")
     if array.ndim == 1:
         raise ValueError(
-            f"Expected 2D array, got 1D array instead:\narray={array}.\nReshape your data either using array.reshape(-1, 1) if your "
-            "data has a single feature or array.reshape(1, -1) if it contains a single sample."
+            f"Expected 2D array, got 1D array instead:\narray={array}.\nReshape your data either using array.reshape(-1, 1) if "
+            "your data has a single feature or array.reshape(1, -1) if it contains a single sample."
         )
     if array.ndim > 2:
         raise ValueError(f"Found array with dim {array.ndim}. {who} expected <= 2.")
@@ -351,7 +352,9 @@ def fill(data: Data, values: np.ndarray, columns: list[tuple[str, str, list[str]
         parts = [data.source.to_series(ix) for ix in range(data.n_columns)]
         for ix, cells in filled.items():
             whole = parts[ix].dtype.is_integer()
-            parts[ix] = pl.Series(parts[ix].name, [round(it) if whole and it is not None else it for it in cells], parts[ix].dtype)
+            parts[ix] = pl.Series(
+                parts[ix].name, [round(it) if whole and it is not None else it for it in cells], parts[ix].dtype
+            )
         return pl.DataFrame(parts)
     import pyarrow as pa
 
@@ -367,7 +370,9 @@ def fill(data: Data, values: np.ndarray, columns: list[tuple[str, str, list[str]
     return out
 
 
-def make(container: str, values: np.ndarray, columns: list[tuple[str, str, list[str] | None]], levels: dict[str, list[Any]]) -> Any:
+def make(
+    container: str, values: np.ndarray, columns: list[tuple[str, str, list[str] | None]], levels: dict[str, list[Any]]
+) -> Any:
     """A table of values (codes or numbers) in the container of the data that the model was fitted to."""
     meant: list[Any] = []
     for which, (name, kind, labels) in enumerate(columns):
@@ -404,5 +409,5 @@ def make(container: str, values: np.ndarray, columns: list[tuple[str, str, list[
         return table
     if not meant:
         return np.empty((len(values), 0))
-    kind = object if any(cells.dtype == object for cells in meant) else np.float64
-    return np.column_stack([cells.astype(kind) for cells in meant])
+    is_text = any(cells.dtype == object for cells in meant)
+    return np.column_stack([cells.astype(object if is_text else np.float64) for cells in meant])

@@ -36,23 +36,24 @@ def _has_states(estimator: LatentTree) -> bool:
 class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     """The hidden tree behind a table: its structure, its hidden variables and their distributions.
 
-    Columns may be truth values, categories, numbers and counts, with missing cells. What they are is inferred as the command line does:
-    0 and 1 are binary, up to 12 different whole numbers are categories, other whole numbers from 0 up are counts, other numbers are
-    continuous, texts are categories; categories of data frames keep their levels. ``kind`` overrides this. If all columns are
-    continuous, and ``n_states`` is ``"auto"``, all variables are Gaussian; else hidden variables are discrete.
+    Columns may be truth values, categories, numbers and counts, with missing cells. What they are is inferred as by the command
+    line: 0 and 1 are binary, up to 12 different whole numbers are categories, other whole numbers from 0 up are counts, other
+    numbers are continuous, texts are categories; categories of data frames keep their levels. ``kind`` overrides this. If all
+    columns are continuous, and ``n_states`` is ``"auto"``, all variables are Gaussian; else hidden variables are discrete.
 
     Parameters
     ----------
     structure : str, default="auto"
-        Learner of the tree: ``auto``, ``likelihood``, ``chow-liu``, ``nj``, ``snj``, ``rg``, ``clrg``, ``clnj``, ``clblind``, ``plrg``.
+        Learner of the tree: ``auto``, ``likelihood``, ``chow-liu``, ``nj``, ``snj``, ``rg``, ``clrg``, ``clnj``, ``clblind``
+        or ``plrg``.
     n_states : int or "auto", default="auto"
         States of every hidden variable; ``"auto"`` is 2, and Gaussian hidden variables where all columns are continuous.
     parameters : str, default="moments+em"
-        How parameters are learned: ``auto``, ``moments+em``, ``moments``, ``em``, ``distances`` or ``none`` (the tree alone). From
-        `Moments`, which have no rows, ``moments+em`` is taken as ``auto``.
+        How parameters are learned: ``auto``, ``moments+em``, ``moments``, ``em``, ``distances`` or ``none`` (the tree alone).
+        From `Moments`, which have no rows, ``moments+em`` is taken as ``auto``.
     kind : str or dict, optional
-        What columns are: ``binary``, ``categorical``, ``continuous``, ``count`` or ``ignore``, for all columns or by name; ``"*"`` is
-        every column that is not named. ``binary`` makes counts 1 where they are above 0.
+        What columns are: ``binary``, ``categorical``, ``continuous``, ``count`` or ``ignore``, for all columns or by name;
+        ``"*"`` is every column that is not named. ``binary`` makes counts 1 where they are above 0.
     tree : str, path, LatentTree or networkx graph, optional
         Keep this tree (Newick text, or a file with a tree or a model) and learn its parameters only.
     distance, significance, smoothing, epsilon, tau, contract, bootstrap, decomposition, start, restarts, em_iterations, \
@@ -69,7 +70,7 @@ em_tolerance, em_smoothing
     ----------
     model_ : the fitted model.
     hidden_ : list of the hidden variables' names.
-    central_ : the hidden variable at the centre of the (first) tree, which `predict` is about; None if there are no hidden variables.
+    central_ : the hidden variable at the centre of the (first) tree, which `predict` is about; None if there is none.
     report_ : dict of what ``latentree learn --json`` prints (its ``bic`` is larger for better models; `bic` is not).
     log_likelihood_ : log-likelihood of the data, None where only a tree was learned.
     converged_, n_iter_ : whether EM came to its end, and its passes over the rows.
@@ -224,8 +225,8 @@ em_tolerance, em_smoothing
 
     def _fitted(self) -> _latentree.Model:
         if not hasattr(self, "model_"):
-            message = f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
-            raise NotFittedError(message)
+            message = "instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
+            raise NotFittedError(f"This {type(self).__name__} {message}")
         return self.model_
 
     def _read(self, X: Any, sample_weight: Any = None) -> tuple[_data.Data, _latentree.Table]:
@@ -270,7 +271,7 @@ em_tolerance, em_smoothing
 
     @available_if(_has_states)
     def predict_proba(self, X: Any, of: str | None = None) -> np.ndarray:
-        """Probabilities of the states of a variable, hidden or observed; by default of the hidden variable at the centre of the tree."""
+        """Probabilities of the states of a variable, hidden or observed; by default of the hidden one at the tree's centre."""
         model = self._fitted()
         _, table = self._read(X)
         name = self._one(of)
@@ -285,8 +286,9 @@ em_tolerance, em_smoothing
         ----------
         X : table
         of : str or list of str, optional
-            A variable: a hidden one gives the numbers of its states, an observed one its values, one without states its mean. A list of
-            variables: their states in the most probable assignment of all variables together, a column for each. ``"*"``: all hidden ones.
+            A variable: a hidden one gives the numbers of its states, an observed one its values, one without states its mean.
+            A list of variables: their states in the most probable assignment of all variables together, a column for each.
+            ``"*"``: all hidden ones.
         """
         model = self._fitted()
         data, table = self._read(X)
@@ -354,7 +356,9 @@ em_tolerance, em_smoothing
             data.levels.setdefault(name, levels)
         return _data.fill(data, values, columns, data.column_names)
 
-    def sample(self, n_samples: int = 1, *, hidden: bool = False, given: Mapping[str, Any] | None = None, random_state: Any = None) -> Any:
+    def sample(
+        self, n_samples: int = 1, *, hidden: bool = False, given: Mapping[str, Any] | None = None, random_state: Any = None
+    ) -> Any:
         """Draws rows, in the container that was fitted to; with ``hidden``, also the states of the hidden variables.
 
         The same ``random_state`` (None: that of the estimator) draws the same rows.
@@ -377,8 +381,8 @@ em_tolerance, em_smoothing
     def query(self, given: Mapping[str, Any] | None = None, of: Any = None, *, joint: bool = False) -> Any:
         """Exact conditional distributions: of each variable named (all hidden ones by default) given the values of others.
 
-        Gives ``{variable: {state: probability}}``, with ``{"mean": …, "variance": …}`` for variables without states. With ``joint``, the
-        joint distribution as an array with an axis for each variable, or (means, covariances).
+        Gives ``{variable: {state: probability}}``, with ``{"mean": …, "variance": …}`` for variables without states. With
+        ``joint``, the joint distribution as an array with an axis for each variable, or (means, covariances).
         """
         model = self._fitted()
         nodes = self._nodes(of)
@@ -403,7 +407,8 @@ em_tolerance, em_smoothing
             if known is not None and list(input_features) != list(known):
                 raise ValueError("input_features is not equal to feature_names_in_")
             if len(input_features) != self.n_features_in_:
-                raise ValueError(f"input_features should have length equal to number of features ({self.n_features_in_}), got {len(input_features)}")
+                wanted = f"input_features should have length equal to number of features ({self.n_features_in_})"
+                raise ValueError(f"{wanted}, got {len(input_features)}")
         names = []
         for name, observed, _, labels in model.nodes():
             if not observed:
@@ -426,7 +431,10 @@ em_tolerance, em_smoothing
         return matrix, names
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model file; other endings (``.nwk``, ``.dot``, ``.graphml``, ``.bif``, ``.xmlbif``, ``.txt``) export. ``.gz`` compresses."""
+        """Writes the model file, or what another ending asks for.
+
+        The endings are ``.nwk``, ``.dot``, ``.graphml``, ``.bif``, ``.xmlbif`` and ``.txt``; ``.gz`` or ``.zst`` compresses.
+        """
         text = os.fspath(path)
         stem = text[: -len(os.path.splitext(text)[1])] if text.endswith((".gz", ".zst")) else text
         self._fitted().write(text, _FORMATS.get(os.path.splitext(stem)[1].lower(), "json"))
@@ -470,7 +478,10 @@ em_tolerance, em_smoothing
 def _names_differ(known: list[str], given: list[str]) -> str:
     message = "The feature names should match those that were passed during fit.\n"
     unexpected, missing = sorted(set(given) - set(known)), sorted(set(known) - set(given))
-    for title, names in (("Feature names unseen at fit time", unexpected), ("Feature names seen at fit time, yet now missing", missing)):
+    for title, names in (
+        ("Feature names unseen at fit time", unexpected),
+        ("Feature names seen at fit time, yet now missing", missing),
+    ):
         if names:
             message += f"{title}:\n" + "".join(f"- {name}\n" for name in names[:5]) + ("- ...\n" if len(names) > 5 else "")
     if not unexpected and not missing:
@@ -514,8 +525,9 @@ def read_model(path: str | os.PathLike[str], hidden: Iterable[str] = ()) -> Late
 def from_networkx(graph: Any) -> LatentTree:
     """An estimator from a networkx graph, which must be a tree or a forest.
 
-    Nodes with an attribute ``table`` (as `LatentTree.to_networkx` gives) make a fitted model; without tables, the tree is kept and its
-    parameters are to be learned by `LatentTree.fit`. A node is observed if its attribute ``observed`` says so; without it, if it is a leaf.
+    Nodes with an attribute ``table`` (as `LatentTree.to_networkx` gives) make a fitted model; without tables, the tree is kept
+    and its parameters are to be learned by `LatentTree.fit`. A node is observed if its attribute ``observed`` says so; without
+    it, if it is a leaf.
     """
     kind, text = _graph.from_networkx(graph)
     if kind == "model":

@@ -46,7 +46,9 @@ def central(model: _latentree.Model) -> str | None:
             for node in level:
                 if node in hidden:
                     return node
-            level = [other for node in level for other, _ in links[node] if not (other in seen or seen.add(other))]
+            further = dict.fromkeys(other for node in level for other, _ in links[node] if other not in seen)
+            seen.update(further)
+            level = list(further)
     return None
 
 
@@ -111,7 +113,7 @@ def from_networkx(graph: Any) -> tuple[str, str]:
     ]
     edges = []
     for a, b, attributes in graph.edges(data=True):
-        edge = {"source": names[a], "target": names[b]}
+        edge: dict[str, Any] = {"source": names[a], "target": names[b]}
         length = attributes.get("length", attributes.get("distance", attributes.get("weight")))
         if length is not None:
             edge["distance"] = float(length)
@@ -219,8 +221,17 @@ def plot(model: _latentree.Model, ax: Any, layout: str, labels: bool, n_items: i
             else:
                 left = x < 0
                 angle = math.degrees(math.atan2(y, x)) + (180 if left else 0)
-                ax.annotate(text, (x, y), xytext=(-5 if left else 5, 0), textcoords="offset points", va="center",
-                            ha="right" if left else "left", rotation=angle, rotation_mode="anchor", fontsize=8)
+                ax.annotate(
+                    text,
+                    (x, y),
+                    xytext=(-5 if left else 5, 0),
+                    textcoords="offset points",
+                    va="center",
+                    ha="right" if left else "left",
+                    rotation=angle,
+                    rotation_mode="anchor",
+                    fontsize=8,
+                )
     ax.autoscale_view()
     ax.margins(0.15)
     if layout == "radial":
@@ -252,4 +263,6 @@ def html_summary(title: str, model: _latentree.Model, report: dict[str, Any] | N
     if len(shown) > 30:
         rows.append(f"<tr><td colspan='3'>… {len(shown) - 30} more</td></tr>")
     head = "<tr><th>hidden</th><th>states</th><th style='text-align:left'>nearest</th></tr>"
-    return f"<div><code>{html.escape(title)}</code><p>{html.escape('; '.join(facts))}</p><table>{head}{''.join(rows)}</table></div>"
+    return (
+        f"<div><code>{html.escape(title)}</code><p>{html.escape('; '.join(facts))}</p><table>{head}{''.join(rows)}</table></div>"
+    )

@@ -43,8 +43,7 @@ class Moments:
         data = _data.read(X, "Moments")
         weights = _data.read_weights(sample_weight, data.n_rows)
         is_first = self._sums.n_rows == 0
-        kinds = read_kinds(self.kind)
-        table = data.table(kinds if is_first else [], weights, None if is_first else self._sums)
+        table = data.table(read_kinds(self.kind), weights, None if is_first else self._sums)
         warn_all(table.warnings, stacklevel=3)
         self._sums.update(table, read_n_jobs(self.n_jobs))
         return self

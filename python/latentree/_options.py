@@ -47,9 +47,10 @@ def read_seed(random_state: Any) -> int:
         return int(random_state.integers(2**63 - 1))
     if isinstance(random_state, bool) or not isinstance(random_state, numbers.Integral):
         raise ValueError(f"random_state: {random_state!r} cannot be used to seed; give a whole number ≥ 0")
-    if not 0 <= random_state < 2**64:
-        raise ValueError(f"random_state: {random_state} given; a whole number from 0 to 2**64 - 1 is needed")
-    return int(random_state)
+    seed = int(random_state)
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"random_state: {seed} given; a whole number from 0 to 2**64 - 1 is needed")
+    return seed
 
 
 def plain(value: Any) -> Any:

@@ -139,7 +139,9 @@ def test_counts_become_words_that_occur(answers):
     counts = scipy.sparse.csr_matrix(answers * np.random.default_rng(0).integers(1, 5, answers.shape))
     tree = LatentTree(kind="binary").fit(counts)
     assert tree.edges() == LatentTree().fit(answers).edges()
-    np.testing.assert_allclose(tree.transform(counts), LatentTree(kind="binary").fit(counts.toarray()).transform(counts.toarray()), atol=1e-6)
+    np.testing.assert_allclose(
+        tree.transform(counts), LatentTree(kind="binary").fit(counts.toarray()).transform(counts.toarray()), atol=1e-6
+    )
 
 
 def test_numbers_of_other_types_are_numbers(answers):

@@ -42,7 +42,10 @@ def test_copies_answer_as_the_original_does(fitted, answers):
         np.testing.assert_array_equal(twin.transform(answers), fitted.transform(answers))
         assert twin.report_ == fitted.report_
     assert not hasattr(clone(fitted), "model_")
-    assert clone(LatentTree(n_states=3, kind={"a": "count"})).get_params() == LatentTree(n_states=3, kind={"a": "count"}).get_params()
+    assert (
+        clone(LatentTree(n_states=3, kind={"a": "count"})).get_params()
+        == LatentTree(n_states=3, kind={"a": "count"}).get_params()
+    )
 
 
 @pytest.mark.parametrize("kind", ["binary", "continuous", "mixed"])
@@ -72,7 +75,9 @@ def test_weights_are_repeated_rows(answers):
     weighted = LatentTree(structure="chow-liu").fit(answers, sample_weight=weights)
     repeated = LatentTree(structure="chow-liu").fit(np.repeat(answers, weights, axis=0))
     np.testing.assert_allclose(weighted.score_samples(answers), repeated.score_samples(answers), rtol=1e-6)
-    np.testing.assert_allclose(weighted.score(answers, sample_weight=weights), weighted.score_samples(np.repeat(answers, weights, axis=0)).mean())
+    np.testing.assert_allclose(
+        weighted.score(answers, sample_weight=weights), weighted.score_samples(np.repeat(answers, weights, axis=0)).mean()
+    )
 
 
 def test_posteriors_predictions_and_queries_agree(fitted, answers):
@@ -159,7 +164,9 @@ def test_trees_are_exported(fitted, tmp_path):
     for ending in ("nwk", "dot", "graphml", "txt"):
         fitted.save(tmp_path / f"tree.{ending}")
     assert nx.read_graphml(tmp_path / "tree.graphml").number_of_nodes() == len(fitted.model_.nodes())
-    assert read_model(tmp_path / "tree.nwk").hidden_ == fitted.hidden_ or set(read_model(tmp_path / "tree.nwk").hidden_) == set(fitted.hidden_)
+    assert read_model(tmp_path / "tree.nwk").hidden_ == fitted.hidden_ or set(read_model(tmp_path / "tree.nwk").hidden_) == set(
+        fitted.hidden_
+    )
     assert fitted.to_newick().strip().endswith(";") and fitted.to_bif().startswith("network")
 
 
@@ -169,7 +176,9 @@ def test_graphs_hold_the_model(fitted, answers):
     assert {name for name, it in graph.nodes(data=True) if not it["observed"]} == set(fitted.hidden_)
     again = from_networkx(graph)
     np.testing.assert_array_equal(again.score_samples(answers), fitted.score_samples(answers))
-    plain = nx.Graph([("h", "x1"), ("h", "x2"), ("h", "x3"), ("h", "g"), ("g", "x4"), ("g", "x5"), ("g", "x6"), ("g", "x7"), ("g", "x8")])
+    plain = nx.Graph(
+        [("h", "x1"), ("h", "x2"), ("h", "x3"), ("h", "g"), ("g", "x4"), ("g", "x5"), ("g", "x6"), ("g", "x7"), ("g", "x8")]
+    )
     assert sorted(from_networkx(plain).fit(answers).hidden_) == ["g", "h"]
     with pytest.raises(ValueError, match="cycle"):
         from_networkx(nx.cycle_graph(4))
@@ -189,7 +198,15 @@ def test_moments_merge_to_those_of_all_rows(answers):
     assert stepwise.to_bytes() == whole.to_bytes()
     trees = [LatentTree(structure="clrg").fit(it) for it in (merged, whole)]
     assert trees[0].edges() == trees[1].edges()
-    assert [edge[:2] for edge in trees[0].edges()] == [edge[:2] for edge in LatentTree(structure="clrg", parameters="none").fit(X).edges()]
+    assert [edge[:2] for edge in trees[0].edges()] == [
+        edge[:2] for edge in LatentTree(structure="clrg", parameters="none").fit(X).edges()
+    ]
+
+
+def test_counts_that_are_to_be_binary_are_so_in_every_part(answers):
+    counts = answers * 3
+    parts = Moments(kind="binary").update(answers[:500]).update(counts[500:])
+    assert parts.to_bytes() == Moments().update(answers).to_bytes()
 
 
 def test_moments_of_numbers_give_a_whole_model(tmp_path):
