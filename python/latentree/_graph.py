@@ -200,7 +200,7 @@ def plot(model: _latentree.Model, ax: Any, layout: str, labels: bool, n_items: i
     if ax is None:
         size = min(max(5.0, 0.16 * n_leaves), 30.0)
         height = size if layout == "radial" else min(max(3.0, 0.22 * n_leaves), 60.0)
-        _, ax = plt.subplots(figsize=(size if layout == "radial" else 8.0, height))
+        _, ax = plt.subplots(figsize=(size if layout == "radial" else 8.0, height), layout="constrained")
     edges = model.edges()
     # The stronger a tie (the shorter its edge), the wider its line.
     widths = [0.6 + 2.4 * math.exp(-(1.0 if length is None else max(length, 0.0))) for _, _, length, _ in edges]
@@ -216,7 +216,10 @@ def plot(model: _latentree.Model, ax: Any, layout: str, labels: bool, n_items: i
             text = name if observed or name not in near else f"{name} ({', '.join(near[name])})"
             # A dollar sign would begin a formula.
             text = text.replace("$", r"\$")[:60]
-            if layout == "layered":
+            if not observed:
+                side = "right" if layout == "layered" else "center"
+                ax.annotate(text, (x, y), xytext=(0, 5), textcoords="offset points", ha=side, fontsize=6, color="0.35")
+            elif layout == "layered":
                 ax.annotate(text, (x, y), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8)
             else:
                 left = x < 0
@@ -233,7 +236,7 @@ def plot(model: _latentree.Model, ax: Any, layout: str, labels: bool, n_items: i
                     fontsize=8,
                 )
     ax.autoscale_view()
-    ax.margins(0.15)
+    ax.margins(0.08)
     if layout == "radial":
         ax.set_aspect("equal")
     ax.set_axis_off()
