@@ -2,7 +2,6 @@
 
 /// A cell before its column's kind is known. Text has no spaces around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(not(feature = "columnar"), expect(dead_code, reason = "text files have text cells only"))]
 pub(super) enum Cell<'a> {
     Missing,
     Text(&'a [u8]),

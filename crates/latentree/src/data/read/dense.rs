@@ -88,7 +88,7 @@ pub(super) struct DenseReader {
 }
 
 /// Rows in a batch of dense columns: a bounded number of cells.
-fn default_batch_rows(n_columns: usize) -> usize {
+pub(super) fn default_batch_rows(n_columns: usize) -> usize {
     ((1 << 22) / n_columns.max(1)).clamp(64, 4096)
 }
 

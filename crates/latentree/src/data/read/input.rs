@@ -29,13 +29,18 @@ impl Input {
         Ok(Self { path: path.to_path_buf(), spooled, digest: Arc::default() })
     }
 
+    /// What stands for a file where a table is in memory; places name no file then.
+    pub(super) fn memory() -> Self {
+        Self { path: PathBuf::new(), spooled: None, digest: Arc::default() }
+    }
+
     /// Where the bytes are.
     pub(super) fn real_path(&self) -> &Path {
         self.spooled.as_deref().unwrap_or(&self.path)
     }
 
     pub(super) fn place(&self) -> Place {
-        Place::file(&self.path)
+        if self.path.as_os_str().is_empty() { Place::default() } else { Place::file(&self.path) }
     }
 
     pub(super) fn io_error(&self, source: io::Error) -> Error {

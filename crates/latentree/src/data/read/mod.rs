@@ -28,6 +28,7 @@ mod group;
 mod infer;
 mod input;
 mod libsvm;
+mod memory;
 mod options;
 mod overrides;
 mod plan;
@@ -41,6 +42,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) use cell::number_text;
+pub use memory::{Loaded, MemoryRows, MemoryTable, Values, from_sparse_rows, from_values};
 pub use options::{KindOverride, ReadOptions};
 
 use self::coordinate::CoordinateFormat;

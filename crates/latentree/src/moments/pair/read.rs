@@ -75,34 +75,31 @@ impl PairMoments {
         (self.total_weight() - absent(mi) - absent(mj) + both).max(0.0)
     }
 
-    /// Mean of a binary (code 1 counts 1) or numeric column over the rows where it is present; `None` for a categorical
-    /// column or if it is never present.
+    /// Mean of a column of two labels (code 1 counts 1) or of numbers over the rows where it is present; `None` for a column of more
+    /// labels or if it is never present.
     #[must_use]
     pub fn mean(&self, i: ColIx) -> Option<f64> {
-        let n = self.weight(i);
-        (self.is_scalar(i) && n > 0.0).then(|| self.feature_sum(i, 0, i) / n + self.shift(i))
+        let (n, feature) = (self.weight(i), self.scalar_feature(i)?);
+        (n > 0.0).then(|| self.feature_sum(i, feature, i) / n + self.shift(i))
     }
 
-    /// Variance (divided by the weight, not by the weight less one) of a binary or numeric column.
+    /// Variance (divided by the weight, not by the weight less one) of a column of two labels or of numbers.
     #[must_use]
     pub fn variance(&self, i: ColIx) -> Option<f64> {
         self.covariance(i, i).map(|variance| variance.max(0.0))
     }
 
-    /// Covariance of two binary or numeric columns over the rows where both are present, with the means of those rows:
-    /// Σ w x_i x_j / n − (Σ w x_i / n)(Σ w x_j / n). `None` for categorical columns or if the two are never present together.
+    /// Covariance of two columns of two labels or of numbers over the rows where both are present, with the means of those rows:
+    /// Σ w x_i x_j / n − (Σ w x_i / n)(Σ w x_j / n). `None` for columns of more labels or if the two are never present together.
     #[must_use]
     pub fn covariance(&self, i: ColIx, j: ColIx) -> Option<f64> {
-        let n = self.pair_weight(i, j);
-        if !self.is_scalar(i) || !self.is_scalar(j) || n <= 0.0 {
-            return None;
-        }
-        Some(self.stored(i, 0, j, 0) / n - self.feature_sum(i, 0, j) / n * (self.feature_sum(j, 0, i) / n))
+        let (n, a, b) = (self.pair_weight(i, j), self.scalar_feature(i)?, self.scalar_feature(j)?);
+        (n > 0.0).then(|| self.stored(i, a, j, b) / n - self.feature_sum(i, a, j) / n * (self.feature_sum(j, b, i) / n))
     }
 
-    /// Correlation of two binary or numeric columns, within [−1, 1]; `None` where the covariance is, or if either is constant.
+    /// Correlation of two columns of two labels or of numbers, within [−1, 1]; `None` where the covariance is, or if either is constant.
     ///
-    /// The variances are those over the rows where both are present for binary columns and for degree 2; at degree 1 a
+    /// The variances are those over the rows where both are present for columns of labels and for degree 2; at degree 1 a
     /// numeric column's variance is that of all rows where it is present itself.
     #[must_use]
     pub fn correlation(&self, i: ColIx, j: ColIx) -> Option<f64> {
@@ -114,15 +111,16 @@ impl PairMoments {
     /// Variance of column `i`, over the rows where `j` is present if that is known.
     fn variance_beside(&self, i: ColIx, j: ColIx) -> Option<f64> {
         let column = &self.layout.columns[i.get()];
+        let feature = self.scalar_feature(i)?;
         let Some(square) = (match column.map {
             _ if self.missing(j).is_none() => return self.variance(i),
-            Map::Binary => Some(0),
+            Map::Binary | Map::OneHot => Some(feature),
             _ => (self.layout.degree == 2).then_some(1),
         }) else {
             return self.variance(i);
         };
         let n = self.pair_weight(i, j);
-        let mean = self.feature_sum(i, 0, j) / n;
+        let mean = self.feature_sum(i, feature, j) / n;
         Some((self.feature_sum(i, square, j) / n - mean * mean).max(0.0))
     }
 
@@ -326,8 +324,15 @@ impl PairMoments {
         self.layout.columns[i.get()].map == Map::Binary
     }
 
-    fn is_scalar(&self, i: ColIx) -> bool {
-        matches!(self.layout.columns[i.get()].map, Map::Binary | Map::Powers)
+    /// The feature that is the value itself of a column of two labels or of numbers.
+    fn scalar_feature(&self, i: ColIx) -> Option<usize> {
+        let column = &self.layout.columns[i.get()];
+        match column.map {
+            Map::Binary | Map::Powers => Some(0),
+            // Of two labels, the second counts 1, as of a binary column.
+            Map::OneHot if column.n_features == 2 => Some(1),
+            Map::OneHot | Map::Wide(_) => None,
+        }
     }
 
     /// Σ w of the `a`-th feature of `i` over the rows where `j` is present.

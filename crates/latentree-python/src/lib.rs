@@ -1,0 +1,36 @@
+//! The Python module `latentree._latentree`: conversions only. What users see is in `python/latentree`.
+//!
+//! - [`table`]: arrays of numpy become a [`Table`](table::Table);
+//! - [`learn`]: a table, moments or distances become a [`Model`](model::Model);
+//! - [`model`]: what a model is asked;
+//! - [`moments`]: statistics that update, merge and travel as bytes;
+//! - [`worker`]: all work is done on other threads, with the interpreter free, and stops at Ctrl-C;
+//! - [`error`]: the library's errors as Python's.
+
+mod error;
+mod learn;
+mod model;
+mod moments;
+mod table;
+mod worker;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+mod _latentree {
+    #[pymodule_export]
+    use super::learn::{learn, learn_distances};
+    #[pymodule_export]
+    use super::model::Model;
+    #[pymodule_export]
+    use super::moments::Moments;
+    #[pymodule_export]
+    use super::table::Table;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

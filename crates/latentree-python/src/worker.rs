@@ -1,0 +1,121 @@
+//! Work on other threads: the interpreter is free meanwhile, Ctrl-C is seen at once, and progress is shown.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use latentree::{Error, Observer, Result};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use rayon::ThreadPool;
+
+use crate::error::{bug, to_python};
+
+/// How often signals are looked for and progress is shown.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a cancelled work may take to end before it is left to end by itself.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// What the working thread says and is told.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    cancelled: AtomicBool,
+    done: AtomicU64,
+    stage: Mutex<(String, Option<u64>)>,
+}
+
+impl Observer for Progress {
+    fn stage(&self, name: &str, total: Option<u64>) {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = (name.to_owned(), total);
+        self.done.store(0, Ordering::Relaxed);
+    }
+
+    fn progress(&self, done: u64) {
+        self.done.store(done, Ordering::Relaxed);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl Progress {
+    /// Fails if the work is to stop.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    fn show(&self, py: Python<'_>, display: &Py<PyAny>) -> PyResult<()> {
+        let (name, total) = self.stage.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        display.call1(py, (name, self.done.load(Ordering::Relaxed), total)).map(drop)
+    }
+}
+
+/// The pool of so many threads. A pool does not survive a fork, so that each process has its own.
+fn pool(n_jobs: usize) -> PyResult<Arc<ThreadPool>> {
+    type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
+    static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let pools = pools.get_or_insert_with(HashMap::new);
+    let key = (std::process::id(), n_jobs);
+    if let Some(pool) = pools.get(&key) {
+        return Ok(Arc::clone(pool));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(n_jobs).thread_name(|ix| format!("latentree-{ix}")).build();
+    let pool = Arc::new(pool.map_err(|error| PyRuntimeError::new_err(format!("n_jobs: {error}")))?);
+    pools.insert(key, Arc::clone(&pool));
+    Ok(pool)
+}
+
+/// Does work on `n_jobs` threads (0: all cores). `display(stage, done, total)` is called now and then.
+///
+/// At Ctrl-C the work is told to stop. It looks at that now and then; where it does not soon, it is left to end by itself and the call returns.
+pub(crate) fn run<T: Send + 'static>(
+    py: Python<'_>,
+    n_jobs: usize,
+    display: Option<&Py<PyAny>>,
+    work: impl FnOnce(&Progress) -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let pool = pool(n_jobs)?;
+    let progress = Arc::new(Progress::default());
+    let (sender, receiver) = sync_channel(1);
+    let shared = Arc::clone(&progress);
+    let spawned = std::thread::Builder::new().name("latentree".to_owned()).spawn(move || {
+        let result = catch_unwind(AssertUnwindSafe(|| pool.install(|| work(&shared))));
+        // Nobody listens to a work that was left alone.
+        let _ = sender.send(result);
+    });
+    spawned.map_err(|error| PyRuntimeError::new_err(format!("no thread can be started: {error}")))?;
+    let receiver = Mutex::new(receiver);
+    let wait = |time: Duration| py.detach(|| receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(time));
+    let mut stopped: Option<(PyErr, Instant)> = None;
+    loop {
+        match wait(LOOK) {
+            Ok(result) => {
+                if let Some((reason, _)) = stopped {
+                    return Err(reason);
+                }
+                return match result {
+                    Ok(result) => result.map_err(to_python),
+                    Err(panic) => Err(bug(&*panic)),
+                };
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err(PyRuntimeError::new_err("the working thread has ended")),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if stopped.is_none() {
+            let shown = py.check_signals().and_then(|()| display.map_or(Ok(()), |display| progress.show(py, display)));
+            if let Err(reason) = shown {
+                progress.cancelled.store(true, Ordering::Relaxed);
+                stopped = Some((reason, Instant::now()));
+            }
+        }
+        stopped = match stopped {
+            Some((reason, since)) if since.elapsed() > PATIENCE => return Err(reason),
+            other => other,
+        };
+    }
+}

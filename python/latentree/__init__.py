@@ -1,0 +1,34 @@
+"""latentree finds the hidden tree behind a table.
+
+>>> import numpy as np
+>>> from latentree import LatentTree
+>>> rng = np.random.default_rng(0)
+>>> mood = rng.integers(2, size=2000)
+>>> answers = np.column_stack([np.where(rng.random(2000) < 0.85, mood, 1 - mood) for _ in range(5)])
+>>> tree = LatentTree().fit(answers)
+>>> tree.hidden_
+['h1']
+>>> agrees = (tree.predict(answers, of="h1") == mood).mean()
+>>> bool(max(agrees, 1 - agrees) > 0.9)
+True
+"""
+
+from __future__ import annotations
+
+import copyreg
+
+from . import _latentree
+from ._estimator import LatentTree, from_networkx, read_model
+from ._moments import Moments
+from ._warnings import LatentTreeWarning, NotFittedError
+
+__all__ = ["LatentTree", "LatentTreeWarning", "Moments", "NotFittedError", "from_networkx", "read_model"]
+__version__: str = _latentree.__version__
+
+
+def _model_from_json(text: str) -> _latentree.Model:
+    return _latentree.Model.from_json(text)
+
+
+# Numbers in a model file read back as the same bits, so that a pickled model is the same model.
+copyreg.pickle(_latentree.Model, lambda model: (_model_from_json, (model.render("json"),)))

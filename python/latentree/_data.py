@@ -1,0 +1,413 @@
+"""Tables of other libraries as tables of ours, and back.
+
+Arrays of numbers are read where they are, without a copy of the whole; texts and categories are handed on as codes.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _latentree
+
+Column = Any  # a one-dimensional array, a list of objects, or (codes, texts, are_levels)
+_NATIVE = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")}
+
+
+def label_text(value: Any) -> str:
+    """A value as the label that the library gives it: whole numbers without a point, truth values in small letters."""
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        return str(int(value)) if float(value).is_integer() else repr(float(value))
+    return str(value)
+
+
+class Data:
+    """A table of another library, looked at but not yet read."""
+
+    def __init__(self, source: Any, container: str, shape: tuple[int, int], names: list[str] | None) -> None:
+        self.source = source
+        self.container = container
+        self.n_rows, self.n_columns = shape
+        self.names = names
+        self.levels: dict[str, list[Any]] = {}
+
+    @property
+    def column_names(self) -> list[str]:
+        return self.names if self.names is not None else [f"x{ix + 1}" for ix in range(self.n_columns)]
+
+    def table(
+        self,
+        kinds: list[tuple[str, str]],
+        weights: np.ndarray | None = None,
+        like: Any = None,
+        names: list[str] | None = None,
+    ) -> _latentree.Table:
+        """Reads the table; `like` is the model or the moments whose columns it must fit."""
+        called = self.column_names if names is None else names
+        named = self.names is not None
+        ignored = {name for name, kind in kinds if kind == "ignore"}
+        if self.container == "sparse":
+            csr = self.source
+            starts, indices = (np.ascontiguousarray(part, dtype=np.int64) for part in (csr.indptr, csr.indices))
+            values = np.ascontiguousarray(csr.data, dtype=np.float64)
+            return _latentree.Table.from_sparse(called, named, starts, indices, values, kinds, weights, like)
+        if self.container == "numpy" and self.source.dtype != object:
+            return _latentree.Table.from_matrix(called, named, self.source, kinds, weights, like)
+        columns: list[Column] = []
+        for ix, name in enumerate(called):
+            columns.append(np.full(self.n_rows, np.nan) if name in ignored else self.column(ix, name))
+        return _latentree.Table.from_columns(called, named, columns, kinds, weights, like)
+
+    def column(self, ix: int, name: str) -> Column:
+        if self.container == "pandas":
+            return self._pandas_column(self.source.iloc[:, ix], name)
+        if self.container == "polars":
+            return self._polars_column(self.source.to_series(ix), name)
+        if self.container == "pyarrow":
+            return self._pyarrow_column(self.source.column(ix), name)
+        return self.source[:, ix].tolist()
+
+    def _pandas_column(self, column: Any, name: str) -> Column:
+        import pandas as pd
+
+        dtype = column.dtype
+        if isinstance(dtype, pd.CategoricalDtype):
+            self.levels[name] = dtype.categories.tolist()
+            codes = column.cat.codes.to_numpy().astype(np.int64)
+            return codes, [label_text(level) for level in self.levels[name]], True
+        if isinstance(dtype, np.dtype) and dtype.kind in "biufc":
+            return _numbers(column.to_numpy(), name)
+        if pd.api.types.is_bool_dtype(dtype):
+            return column.tolist()
+        if pd.api.types.is_numeric_dtype(dtype):
+            return column.to_numpy(dtype=np.float64, na_value=np.nan)
+        if pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype):
+            raise _is_time(name)
+        if isinstance(dtype, pd.StringDtype):
+            codes, texts = pd.factorize(column)
+            return codes.astype(np.int64), [str(text) for text in texts], False
+        return column.tolist()
+
+    def _polars_column(self, column: Any, name: str) -> Column:
+        import polars as pl
+
+        dtype = column.dtype
+        if dtype == pl.Enum:
+            self.levels[name] = dtype.categories.to_list()
+            codes = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+            return codes, self.levels[name], True
+        if dtype == pl.Boolean:
+            return column.to_list() if column.null_count() else column.to_numpy()
+        if dtype == pl.Decimal:
+            return column.cast(pl.Float64).to_numpy()
+        if dtype.is_numeric():
+            return _numbers(column.to_numpy(), name)
+        if dtype in (pl.String, pl.Categorical):
+            texts = column.cast(pl.String)
+            known = texts.drop_nulls().unique(maintain_order=True).to_list()
+            if not known:
+                return np.full(self.n_rows, np.nan)
+            codes = texts.replace_strict(known, range(len(known)), default=None, return_dtype=pl.Int64)
+            return codes.fill_null(-1).to_numpy(), known, False
+        if dtype == pl.Null:
+            return np.full(self.n_rows, np.nan)
+        if dtype.is_temporal():
+            raise _is_time(name)
+        raise TypeError(f"column {name!r}: its type {dtype} is not one of numbers, truth values or texts")
+
+    def _pyarrow_column(self, column: Any, name: str) -> Column:
+        import pyarrow as pa
+
+        kind, types = column.type, pa.types
+        is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+        if is_text or types.is_dictionary(kind):
+            is_levels = types.is_dictionary(kind)
+            if types.is_string_view(kind):
+                column = column.cast(pa.string())
+            encoded = (column if is_levels else column.dictionary_encode()).unify_dictionaries().combine_chunks()
+            if isinstance(encoded, pa.ChunkedArray):  # it had no chunks
+                return np.full(self.n_rows, np.nan)
+            texts = encoded.dictionary.to_pylist()
+            if is_levels:
+                self.levels[name] = texts
+            codes = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+            return codes, [label_text(text) for text in texts], is_levels
+        if types.is_boolean(kind):
+            return column.to_pylist() if column.null_count else column.to_numpy()
+        if types.is_decimal(kind):
+            return column.cast(pa.float64()).to_numpy()
+        if types.is_integer(kind) or types.is_floating(kind):
+            return _numbers(column.to_numpy(), name)
+        if types.is_null(kind):
+            return np.full(self.n_rows, np.nan)
+        if types.is_temporal(kind):
+            raise _is_time(name)
+        raise TypeError(f"column {name!r}: its type {kind} is not one of numbers, truth values or texts")
+
+
+def _is_time(name: str) -> TypeError:
+    return TypeError(f"column {name!r}: it holds dates or times; leave it out (kind ignore), or make it a number")
+
+
+def _numbers(array: np.ndarray, name: str) -> np.ndarray:
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported\ncolumn {name!r}: {array.dtype}")
+    if array.dtype in _NATIVE and array.dtype.isnative:
+        return array
+    return array.astype(np.float64)
+
+
+def _is(value: Any, module: str, *classes: str) -> bool:
+    """Whether a value is of another library's class, without importing the library."""
+    library = sys.modules.get(module)
+    return library is not None and any(isinstance(value, getattr(library, name, ())) for name in classes)
+
+
+def read(X: Any, who: str = "LatentTree") -> Data:
+    """Looks at a table."""
+    if _is(X, "scipy.sparse", "spmatrix", "sparray"):
+        data = _read_sparse(X)
+    elif _is(X, "pandas", "DataFrame"):
+        data = Data(X, "pandas", X.shape, _text_names(list(X.columns), who))
+    elif _is(X, "polars", "DataFrame"):
+        data = Data(X, "polars", X.shape, list(X.columns))
+    elif _is(X, "pyarrow", "Table"):
+        data = Data(X, "pyarrow", X.shape, list(X.column_names))
+    elif _is(X, "polars", "LazyFrame"):
+        raise TypeError("a LazyFrame has no rows yet: give X.collect()")
+    elif _is(X, "pyarrow", "RecordBatch") or (hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__")):
+        import pyarrow as pa
+
+        data = read(pa.table(X) if not _is(X, "pyarrow", "RecordBatch") else pa.Table.from_batches([X]), who)
+    else:
+        data = _read_array(X, who)
+    if data.n_rows == 0:
+        raise ValueError(f"Found array with 0 sample(s) (shape={(0, data.n_columns)}) while a minimum of 1 is required by {who}.")
+    if data.n_columns == 0:
+        raise ValueError(f"Found array with 0 feature(s) (shape={(data.n_rows, 0)}) while a minimum of 1 is required by {who}.")
+    return data
+
+
+def _read_sparse(X: Any) -> Data:
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got a sparse array with {X.ndim} dimensions instead")
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported\n{X!r}\n")
+    if X.dtype.kind not in "biuf":
+        raise TypeError(f"sparse rows of {X.dtype} cannot be read; they must hold numbers")
+    return Data(X.tocsr(), "sparse", X.shape, None)
+
+
+def _text_names(names: list[Any], who: str) -> list[str] | None:
+    are_text = [isinstance(name, str) for name in names]
+    if all(are_text):
+        return [str(name) for name in names]
+    if any(are_text):
+        types = sorted({type(name).__name__ for name in names})
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but your input has "
+            f"{types} as feature name / column name types. If you want feature names to be stored and validated, you must "
+            "convert them all to strings, by using X.columns = X.columns.astype(str) for example."
+        )
+    return None
+
+
+def _read_array(X: Any, who: str) -> Data:
+    if X is None or isinstance(X, (str, bytes, Mapping)) or callable(X):
+        wanted = "an array, data frame, Arrow table, sparse matrix or list of rows"
+        raise TypeError(f"{who} needs a table: {wanted}, not {type(X).__name__}")
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    array = X if isinstance(X, np.ndarray) else None
+    if array is None:
+        try:
+            array = np.asarray(X)
+        except ValueError as error:
+            raise ValueError(f"the rows do not have the same length: {error}") from None
+        # Numbers and texts side by side would all become texts.
+        if array.dtype.kind not in "biufc":
+            array = np.asarray(X, dtype=object)
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported\n{array}\n")
+    if array.ndim == 0:
+        raise ValueError(f"Expected 2D array, got scalar array instead:\narray={array}.\nReshape your data using reshape(-1, 1).")
+    if array.ndim == 1:
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead:\narray={array}.\nReshape your data either using array.reshape(-1, 1) if "
+            "your data has a single feature or array.reshape(1, -1) if it contains a single sample."
+        )
+    if array.ndim > 2:
+        raise ValueError(f"Found array with dim {array.ndim}. {who} expected <= 2.")
+    if array.dtype.kind in "mMV":
+        raise TypeError(f"arrays of {array.dtype} cannot be read; give numbers, truth values or texts")
+    if array.dtype.kind == "S":
+        array = np.char.decode(array, "utf-8")
+    if array.dtype.kind in "US" or array.dtype.kind == "T":
+        array = array.astype(object)
+    if array.dtype != object:
+        array = _numbers(array, "all")
+    return Data(array, "numpy", array.shape, None)
+
+
+def read_weights(weights: Any, n_rows: int) -> np.ndarray | None:
+    if weights is None:
+        return None
+    if isinstance(weights, (int, float, np.number)):
+        return np.full(n_rows, float(weights))
+    array = np.asarray(weights)
+    if array.dtype.kind not in "biuf":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"sample_weight: numbers are needed, not {array.dtype}") from None
+    if array.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if array.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {array.shape}, expected {(n_rows,)}!")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def label_values(labels: Iterable[str], levels: list[Any] | None) -> list[Any]:
+    """What labels stand for: the levels they were made of, truth values, numbers, or themselves."""
+    labels = list(labels)
+    if levels is not None:
+        by_label = {label_text(level): level for level in levels}
+        return [by_label.get(label, label) for label in labels]
+    if labels == ["false", "true"]:
+        return [False, True]
+    try:
+        numbers = [float(label) for label in labels]
+    except ValueError:
+        return labels
+    if any(label_text(number) != label for number, label in zip(numbers, labels)):
+        return labels
+    return [int(number) if number.is_integer() else number for number in numbers]
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in ("NAType", "NaTType")
+
+
+def fill(data: Data, values: np.ndarray, columns: list[tuple[str, str, list[str] | None]], names: list[str]) -> Any:
+    """The table with its missing cells filled from `values` (codes or numbers, one column for each of `columns`)."""
+    position = {name: ix for ix, name in enumerate(names)}
+
+    def filling(which: int) -> Callable[[np.ndarray], list[Any]]:
+        name, _, labels = columns[which]
+        if labels is None:
+            return lambda rows: values[rows, which].tolist()
+        meant = label_values(labels, data.levels.get(name))
+        # In a row of probability zero nothing is filled.
+        return lambda rows: [None if math.isnan(code) else meant[int(code)] for code in values[rows, which]]
+
+    if data.container in ("numpy", "sparse"):
+        dense = data.source.toarray() if data.container == "sparse" else data.source
+        is_object = dense.dtype == object
+        out = dense.copy() if is_object or dense.dtype.kind == "f" else dense.astype(np.float64)
+        for which, (name, _, _) in enumerate(columns):
+            cells = out[:, position[name]]
+            missing = np.array([_is_missing(cell) for cell in cells]) if is_object else np.isnan(cells)
+            rows = np.flatnonzero(missing)
+            if rows.size:
+                cells[rows] = filling(which)(rows)
+        return out
+    filled = {}
+    for which, (name, _, _) in enumerate(columns):
+        ix = position[name]
+        if data.container == "pandas":
+            column = data.source.iloc[:, ix]
+            rows = np.flatnonzero(column.isna().to_numpy())
+            if rows.size:
+                import pandas as pd
+
+                new = column.copy()
+                wanted = filling(which)(rows)
+                if pd.api.types.is_integer_dtype(column.dtype):
+                    wanted = [round(value) for value in wanted]
+                new.iloc[rows] = wanted
+                filled[ix] = new
+        else:
+            cells = data.source.to_series(ix).to_list() if data.container == "polars" else data.source.column(ix).to_pylist()
+            rows = np.flatnonzero(np.array([_is_missing(cell) for cell in cells]))
+            if rows.size:
+                for row, value in zip(rows.tolist(), filling(which)(rows)):
+                    cells[row] = value
+                filled[ix] = cells
+    if data.container == "pandas":
+        out = data.source.copy()
+        for ix, new in filled.items():
+            out.isetitem(ix, new)
+        return out
+    if data.container == "polars":
+        import polars as pl
+
+        parts = [data.source.to_series(ix) for ix in range(data.n_columns)]
+        for ix, cells in filled.items():
+            whole = parts[ix].dtype.is_integer()
+            parts[ix] = pl.Series(
+                parts[ix].name, [round(it) if whole and it is not None else it for it in cells], parts[ix].dtype
+            )
+        return pl.DataFrame(parts)
+    import pyarrow as pa
+
+    out = data.source
+    for ix, cells in filled.items():
+        field = out.schema.field(ix)
+        if pa.types.is_dictionary(field.type):
+            new = pa.array(cells, field.type.value_type).dictionary_encode().cast(field.type)
+        else:
+            whole = pa.types.is_integer(field.type)
+            new = pa.array([round(it) if whole and it is not None else it for it in cells], field.type)
+        out = out.set_column(ix, field, new)
+    return out
+
+
+def make(
+    container: str, values: np.ndarray, columns: list[tuple[str, str, list[str] | None]], levels: dict[str, list[Any]]
+) -> Any:
+    """A table of values (codes or numbers) in the container of the data that the model was fitted to."""
+    meant: list[Any] = []
+    for which, (name, kind, labels) in enumerate(columns):
+        cells = values[:, which]
+        if labels is None:
+            meant.append(cells.astype(np.int64) if kind == "count" else np.ascontiguousarray(cells))
+        else:
+            of_label = label_values(labels, levels.get(name))
+            array = np.array(of_label)
+            if array.dtype.kind not in "biuf":
+                array = np.array(of_label, dtype=object)
+            meant.append(array[cells.astype(np.int64)])
+    names = [name for name, _, _ in columns]
+    if container == "pandas":
+        import pandas as pd
+
+        frame = pd.DataFrame(dict(zip(names, meant)), columns=names)
+        for name in names:
+            if name in levels:
+                frame[name] = pd.Categorical(frame[name], categories=levels[name])
+        return frame
+    if container == "polars":
+        import polars as pl
+
+        as_levels = {name: pl.Enum(levels[name]) for name in names if name in levels}
+        return pl.DataFrame({name: cells.tolist() for name, cells in zip(names, meant)}, schema_overrides=as_levels)
+    if container == "pyarrow":
+        import pyarrow as pa
+
+        table = pa.table({name: pa.array(cells.tolist()) for name, cells in zip(names, meant)})
+        for name in names:
+            if name in levels:
+                table = table.set_column(table.schema.get_field_index(name), name, table[name].dictionary_encode())
+        return table
+    if not meant:
+        return np.empty((len(values), 0))
+    is_text = any(cells.dtype == object for cells in meant)
+    return np.column_stack([cells.astype(object if is_text else np.float64) for cells in meant])

@@ -1,0 +1,539 @@
+"""The estimator."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _data, _graph, _latentree
+from ._base import HAS_SKLEARN, BaseEstimator, DensityMixin, TransformerMixin, available_if
+from ._moments import Moments
+from ._options import plain, read_kinds, read_n_jobs, read_seed
+from ._progress import Progress
+from ._warnings import NotFittedError, warn_all
+
+#: Options that are handed on to the library under their own names.
+_LEARN_OPTIONS = (
+    "structure parameters distance significance smoothing epsilon tau contract bootstrap decomposition start restarts "
+    "em_iterations em_tolerance em_smoothing"
+).split()
+_FORMATS = {".nwk": "newick", ".newick": "newick", ".tree": "newick", ".dot": "dot", ".gv": "dot", ".graphml": "graphml"} | {
+    ".bif": "bif",
+    ".xmlbif": "xmlbif",
+    ".txt": "text",
+}
+
+
+def _has_states(estimator: LatentTree) -> bool:
+    """A Gaussian tree has no states, a tree may have no hidden variables, and before fitting nobody knows."""
+    return any(labels is not None for _, observed, _, labels in estimator._fitted().nodes() if not observed)
+
+
+class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
+    """The hidden tree behind a table: its structure, its hidden variables and their distributions.
+
+    Columns may be truth values, categories, numbers and counts, with missing cells. What they are is inferred as by the command
+    line: 0 and 1 are binary, up to 12 different whole numbers are categories, other whole numbers from 0 up are counts, other
+    numbers are continuous, texts are categories; categories of data frames keep their levels. ``kind`` overrides this. If all
+    columns are continuous, and ``n_states`` is ``"auto"``, all variables are Gaussian; else hidden variables are discrete.
+
+    Parameters
+    ----------
+    structure : str, default="auto"
+        Learner of the tree: ``auto``, ``likelihood``, ``chow-liu``, ``nj``, ``snj``, ``rg``, ``clrg``, ``clnj``, ``clblind``
+        or ``plrg``.
+    n_states : int or "auto", default="auto"
+        States of every hidden variable; ``"auto"`` is 2, and Gaussian hidden variables where all columns are continuous.
+    parameters : str, default="moments+em"
+        How parameters are learned: ``auto``, ``moments+em``, ``moments``, ``em``, ``distances`` or ``none`` (the tree alone).
+        From `Moments`, which have no rows, ``moments+em`` is taken as ``auto``.
+    kind : str or dict, optional
+        What columns are: ``binary``, ``categorical``, ``continuous``, ``count`` or ``ignore``, for all columns or by name;
+        ``"*"`` is every column that is not named. ``binary`` makes counts 1 where they are above 0.
+    tree : str, path, LatentTree or networkx graph, optional
+        Keep this tree (Newick text, or a file with a tree or a model) and learn its parameters only.
+    distance, significance, smoothing, epsilon, tau, contract, bootstrap, decomposition, start, restarts, em_iterations, \
+em_tolerance, em_smoothing
+        As the options of ``latentree learn`` with ``-`` for ``_``; see ``latentree learn --help``.
+    random_state : int, RandomState or Generator, optional
+        The seed of everything random; None is 0. The same seed and data give the same model, whatever ``n_jobs`` is.
+    n_jobs : int, optional
+        Number of threads; None and -1 are all cores.
+    verbose : bool, default=False
+        Show a progress bar, in the terminal or the notebook, when fitting takes over a second.
+
+    Attributes
+    ----------
+    model_ : the fitted model.
+    hidden_ : list of the hidden variables' names.
+    central_ : the hidden variable at the centre of the (first) tree, which `predict` is about; None if there is none.
+    report_ : dict of what ``latentree learn --json`` prints (its ``bic`` is larger for better models; `bic` is not).
+    log_likelihood_ : log-likelihood of the data, None where only a tree was learned.
+    converged_, n_iter_ : whether EM came to its end, and its passes over the rows.
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
+
+    Notes
+    -----
+    scikit-learn's tags: missing values (``allow_nan``) and sparse input are fine. Cells that sparse rows do not store are zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> cause = rng.integers(2, size=(1000, 1))
+    >>> table = np.where(rng.random((1000, 4)) < 0.9, cause, 1 - cause)
+    >>> tree = LatentTree().fit(table)
+    >>> tree.transform(table).shape
+    (1000, 2)
+    >>> tree.get_feature_names_out().tolist()
+    ['h1=0', 'h1=1']
+    >>> answer = tree.query(given={"x1": 1, "x2": 1}, of="x3")
+    >>> bool(answer["x3"]["1"] > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        structure: str = "auto",
+        n_states: int | str = "auto",
+        parameters: str = "moments+em",
+        *,
+        kind: str | Mapping[str, str] | None = None,
+        tree: Any = None,
+        distance: str = "auto",
+        significance: float = 2.0,
+        smoothing: float = 0.0,
+        epsilon: float | None = None,
+        tau: float | None = None,
+        contract: float | str | None = None,
+        bootstrap: int | None = None,
+        decomposition: str = "sidiwo",
+        start: str | None = None,
+        restarts: int = 5,
+        em_iterations: int | None = None,
+        em_tolerance: float | None = None,
+        em_smoothing: float = 0.01,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.structure = structure
+        self.n_states = n_states
+        self.parameters = parameters
+        self.kind = kind
+        self.tree = tree
+        self.distance = distance
+        self.significance = significance
+        self.smoothing = smoothing
+        self.epsilon = epsilon
+        self.tau = tau
+        self.contract = contract
+        self.bootstrap = bootstrap
+        self.decomposition = decomposition
+        self.start = start
+        self.restarts = restarts
+        self.em_iterations = em_iterations
+        self.em_tolerance = em_tolerance
+        self.em_smoothing = em_smoothing
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    # ---- learning
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LatentTree:
+        """Learns the tree and its parameters from rows, or from `Moments`. ``y`` is not used."""
+        if isinstance(X, Moments):
+            if sample_weight is not None:
+                raise ValueError("sample_weight: moments have their weights already")
+            source: Any = X._sums
+            names: list[str] | None = X.names
+            container, levels, warned = "numpy", {}, []
+            n_features = len(X.names)
+        else:
+            data = _data.read(X, type(self).__name__)
+            weights = _data.read_weights(sample_weight, data.n_rows)
+            source = data.table(read_kinds(self.kind), weights)
+            names, container, levels, warned = data.names, data.container, data.levels, source.warnings
+            n_features = data.n_columns
+        options = self._learn_options(isinstance(X, Moments))
+        tree = _graph.tree_text(self.tree)
+        with Progress() as progress:
+            display = progress if self.verbose else None
+            model, report = _latentree.learn(source, options, tree, read_n_jobs(self.n_jobs), display)
+        self._take(model, json.loads(report), container, levels)
+        self.n_features_in_ = n_features
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        warn_all([*warned, *self.report_["warnings"]], stacklevel=3)
+        return self
+
+    def fit_distances(self, distances: Any, names: Iterable[str] | None = None) -> LatentTree:
+        """Learns the tree alone from a square matrix of distances; NaN is no distance."""
+        if hasattr(distances, "columns") and names is None:
+            names = [str(name) for name in distances.columns]
+        matrix = np.ascontiguousarray(np.asarray(distances), dtype=np.float64)
+        if matrix.ndim != 2:
+            raise ValueError(f"a square matrix of distances is needed, not an array with {matrix.ndim} dimensions")
+        called = [f"x{ix + 1}" for ix in range(len(matrix))] if names is None else [str(name) for name in names]
+        options = self._learn_options(from_moments=True)
+        with Progress() as progress:
+            display = progress if self.verbose else None
+            model, report = _latentree.learn_distances(called, matrix, options, read_n_jobs(self.n_jobs), display)
+        self._take(model, json.loads(report), "numpy", {})
+        self.n_features_in_ = len(called)
+        self.feature_names_in_ = np.asarray(called, dtype=object)
+        warn_all(self.report_["warnings"], stacklevel=3)
+        return self
+
+    def _learn_options(self, from_moments: bool) -> dict[str, Any]:
+        options = {name: plain(getattr(self, name)) for name in _LEARN_OPTIONS}
+        if from_moments and self.parameters == "moments+em":
+            options["parameters"] = "auto"
+        n_states = plain(self.n_states)
+        if isinstance(n_states, str) and n_states != "auto":
+            raise ValueError(f"n_states: {n_states!r} given; auto or a whole number is needed")
+        options["n_states"] = None if n_states == "auto" else n_states
+        options["seed"] = read_seed(self.random_state)
+        return options
+
+    def _take(self, model: _latentree.Model, report: dict[str, Any] | None, container: str, levels: dict[str, list[Any]]) -> None:
+        self.model_ = model
+        self.hidden_ = [name for name, observed, _, _ in model.nodes() if not observed]
+        self.central_ = _graph.central(model)
+        self._container = container
+        self._levels = levels
+        if report is not None:
+            self.report_ = report
+            self.log_likelihood_ = report["log_likelihood"]
+            self.converged_ = report["converged"]
+            self.n_iter_ = report["em_iterations"]
+
+    # ---- asking
+
+    def _fitted(self) -> _latentree.Model:
+        if not hasattr(self, "model_"):
+            message = "instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
+            raise NotFittedError(f"This {type(self).__name__} {message}")
+        return self.model_
+
+    def _read(self, X: Any, sample_weight: Any = None) -> tuple[_data.Data, _latentree.Table]:
+        """A table for the fitted model."""
+        model = self._fitted()
+        data = _data.read(X, type(self).__name__)
+        known = getattr(self, "feature_names_in_", None)
+        self._check_features(data, known)
+        weights = _data.read_weights(sample_weight, data.n_rows)
+        names = None if data.names is not None or known is None else [str(name) for name in known]
+        if names is not None:
+            data.names = names
+        return data, data.table(read_kinds(self.kind), weights, model)
+
+    def _check_features(self, data: _data.Data, known: Any) -> None:
+        who = type(self).__name__
+        expected = getattr(self, "n_features_in_", None)
+        if known is not None and data.names is not None:
+            if list(known) != data.names:
+                raise ValueError(_names_differ([str(name) for name in known], data.names))
+        elif known is not None and data.container == "pandas":
+            warn_all([f"X does not have valid feature names, but {who} was fitted with feature names"], stacklevel=5)
+        if expected is not None and data.n_columns != expected:
+            raise ValueError(f"X has {data.n_columns} features, but {who} is expecting {expected} features as input.")
+
+    def _nodes(self, of: Any) -> list[str]:
+        if of is None:
+            return self.hidden_
+        if isinstance(of, str):
+            return [of]
+        if not isinstance(of, Iterable):
+            raise TypeError(f"of: {of!r} given; the name of a variable or a list of names is needed")
+        return [str(name) for name in of]
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Posteriors of all hidden variables: a column for each state, or the mean and the variance of a Gaussian one.
+
+        A row of probability zero is NaN. Columns are named by `get_feature_names_out`.
+        """
+        _, table = self._read(X)
+        return self._fitted().posterior(table, self.hidden_, read_n_jobs(self.n_jobs))
+
+    @available_if(_has_states)
+    def predict_proba(self, X: Any, of: str | None = None) -> np.ndarray:
+        """Probabilities of the states of a variable, hidden or observed; by default of the hidden one at the tree's centre."""
+        model = self._fitted()
+        _, table = self._read(X)
+        name = self._one(of)
+        if any(node == name and labels is None for node, _, _, labels in model.nodes()):
+            raise ValueError(f"{name!r} has no states; transform gives its mean and variance")
+        return model.posterior(table, [name], read_n_jobs(self.n_jobs))
+
+    def predict(self, X: Any, of: Any = None) -> np.ndarray:
+        """The most probable state of a variable in every row, by default of the hidden variable at the centre of the tree.
+
+        Parameters
+        ----------
+        X : table
+        of : str or list of str, optional
+            A variable: a hidden one gives the numbers of its states, an observed one its values, one without states its mean.
+            A list of variables: their states in the most probable assignment of all variables together, a column for each.
+            ``"*"``: all hidden ones.
+        """
+        model = self._fitted()
+        data, table = self._read(X)
+        n_jobs = read_n_jobs(self.n_jobs)
+        labels_of = {name: (observed, labels) for name, observed, _, labels in model.nodes()}
+        if of is None and self.central_ is None:
+            # Without hidden variables there is one kind of row.
+            return np.zeros(data.n_rows, dtype=np.int64)
+        if of is not None and (not isinstance(of, str) or of == "*"):
+            nodes = self._nodes(None if of == "*" else of)
+            best = model.most_probable(table, nodes, n_jobs)
+            has_states = all(labels_of[name][1] is not None for name in nodes)
+            return best.astype(np.int64) if has_states and not np.isnan(best).any() else best
+        name = self._one(of)
+        posterior = model.posterior(table, [name], n_jobs)
+        observed, labels = labels_of[name]
+        if labels is None:
+            return posterior[:, 0]
+        best = posterior.argmax(axis=1)
+        if not observed:
+            return best
+        values = _data.label_values(labels, self._levels.get(name))
+        array = np.array(values)
+        return (array if array.dtype.kind in "biuf" else np.array(values, dtype=object))[best]
+
+    def _one(self, of: str | None) -> str:
+        if of is None:
+            if self.central_ is None:
+                raise ValueError("the model has no hidden variables; name an observed one (of)")
+            return self.central_
+        if not isinstance(of, str):
+            raise TypeError(f"of: {of!r} given; the name of a variable is needed")
+        return of
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log-likelihood of every row; missing cells are summed out."""
+        _, table = self._read(X)
+        return self._fitted().score_samples(table, read_n_jobs(self.n_jobs))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean log-likelihood of the rows. ``y`` is not used."""
+        data, table = self._read(X, sample_weight)
+        values = self._fitted().score_samples(table, read_n_jobs(self.n_jobs))
+        weights = _data.read_weights(sample_weight, data.n_rows)
+        if weights is None:
+            return float(values.mean())
+        used = weights > 0
+        return float(np.dot(values[used], weights[used]) / weights[used].sum())
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion, ``-2 ln L + parameters · ln rows``: lower is better, as in scikit-learn."""
+        values = self.score_samples(X)
+        return float(-2.0 * values.sum() + self._fitted().n_free_parameters * np.log(len(values)))
+
+    def aic(self, X: Any) -> float:
+        """Akaike's information criterion, ``-2 ln L + 2 · parameters``: lower is better."""
+        return float(-2.0 * self.score_samples(X).sum() + 2.0 * self._fitted().n_free_parameters)
+
+    def impute(self, X: Any) -> Any:
+        """The table with its missing cells filled, in its own container: the most probable category, the mean of a number."""
+        data, table = self._read(X)
+        values = self._fitted().impute(table, read_n_jobs(self.n_jobs))
+        columns = self._fitted().columns()
+        for name, levels in self._levels.items():
+            data.levels.setdefault(name, levels)
+        return _data.fill(data, values, columns, data.column_names)
+
+    def sample(
+        self, n_samples: int = 1, *, hidden: bool = False, given: Mapping[str, Any] | None = None, random_state: Any = None
+    ) -> Any:
+        """Draws rows, in the container that was fitted to; with ``hidden``, also the states of the hidden variables.
+
+        The same ``random_state`` (None: that of the estimator) draws the same rows.
+        """
+        model = self._fitted()
+        if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)):
+            raise TypeError(f"n_samples: {n_samples!r} given; a whole number is needed")
+        if n_samples < 1:
+            raise ValueError(f"n_samples: {n_samples} given; a whole number ≥ 1 is needed")
+        seed = read_seed(self.random_state if random_state is None else random_state)
+        values = model.sample(int(n_samples), seed, bool(hidden), _evidence(given, model), read_n_jobs(self.n_jobs))
+        columns = model.columns()
+        table = _data.make(self._container, values[:, : len(columns)], columns, self._levels)
+        if not hidden:
+            return table
+        states = values[:, len(columns) :]
+        has_states = all(labels is not None for _, observed, _, labels in model.nodes() if not observed)
+        return table, states.astype(np.int64) if has_states else states
+
+    def query(self, given: Mapping[str, Any] | None = None, of: Any = None, *, joint: bool = False) -> Any:
+        """Exact conditional distributions: of each variable named (all hidden ones by default) given the values of others.
+
+        Gives ``{variable: {state: probability}}``, with ``{"mean": …, "variance": …}`` for variables without states. With
+        ``joint``, the joint distribution as an array with an axis for each variable, or (means, covariances).
+        """
+        model = self._fitted()
+        nodes = self._nodes(of)
+        labels = {name: states for name, _, _, states in model.nodes()}
+        if joint:
+            values, covariances = model.joint(_evidence(given, model), nodes)
+            if covariances is not None:
+                return np.array(values), np.array(covariances).reshape(len(nodes), len(nodes))
+            return np.array(values).reshape([len(labels[name] or []) for name in nodes])
+        _, marginals = model.query(_evidence(given, model), nodes)
+        answer: dict[str, dict[str, float]] = {}
+        for name, values in zip(nodes, marginals):
+            states = labels[name]
+            answer[name] = dict(zip(states, values)) if states is not None else {"mean": values[0], "variance": values[1]}
+        return answer
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns that `transform` gives: ``h1=0``, ``h1=1``, …, or ``h1.mean``, ``h1.variance``."""
+        model = self._fitted()
+        if input_features is not None:
+            known = getattr(self, "feature_names_in_", None)
+            if known is not None and list(input_features) != list(known):
+                raise ValueError("input_features is not equal to feature_names_in_")
+            if len(input_features) != self.n_features_in_:
+                wanted = f"input_features should have length equal to number of features ({self.n_features_in_})"
+                raise ValueError(f"{wanted}, got {len(input_features)}")
+        names = []
+        for name, observed, _, labels in model.nodes():
+            if not observed:
+                names += [f"{name}={label}" for label in labels] if labels is not None else [f"{name}.mean", f"{name}.variance"]
+        return np.asarray(names, dtype=object)
+
+    # ---- the tree
+
+    def edges(self) -> list[tuple[str, str, float | None, float | None]]:
+        """The edges: parent, child, length and bootstrap support (None where not known)."""
+        return self._fitted().edges()
+
+    def items(self, n: int = 4) -> dict[str, list[str]]:
+        """Every hidden variable with the ``n`` observed ones nearest to it on the tree."""
+        return _graph.nearest_items(self._fitted(), n)
+
+    def distances(self) -> tuple[np.ndarray, list[str]]:
+        """Distances between the observed variables along the tree, and their names."""
+        names, matrix = self._fitted().path_lengths()
+        return matrix, names
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model file, or what another ending asks for.
+
+        The endings are ``.nwk``, ``.dot``, ``.graphml``, ``.bif``, ``.xmlbif`` and ``.txt``; ``.gz`` or ``.zst`` compresses.
+        """
+        text = os.fspath(path)
+        stem = text[: -len(os.path.splitext(text)[1])] if text.endswith((".gz", ".zst")) else text
+        self._fitted().write(text, _FORMATS.get(os.path.splitext(stem)[1].lower(), "json"))
+
+    def to_newick(self) -> str:
+        """The tree as Newick text."""
+        return self._fitted().render("newick")
+
+    def to_bif(self) -> str:
+        """The model as BIF, for other programs; discrete models only."""
+        return self._fitted().render("bif")
+
+    def to_json(self) -> str:
+        """The text of the model file."""
+        return self._fitted().render("json")
+
+    def to_text(self) -> str:
+        """The tree as indented text."""
+        return self._fitted().render("text")
+
+    def to_networkx(self) -> Any:
+        """The tree as a networkx DiGraph from parents to children; node and edge attributes hold all of the model."""
+        return _graph.to_networkx(self._fitted())
+
+    def plot(self, ax: Any = None, *, layout: str = "radial", labels: bool = True, n_items: int = 0) -> Any:
+        """Draws the tree with matplotlib; gives the axes.
+
+        ``layout`` is ``"radial"`` or ``"layered"``; ``n_items`` names hidden variables by so many of their nearest items.
+        """
+        return _graph.plot(self._fitted(), ax, layout, labels, n_items)
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "model_"):
+            return _graph.pre(repr(self))
+        return _graph.html_summary(repr(self), self.model_, getattr(self, "report_", None))
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+def _names_differ(known: list[str], given: list[str]) -> str:
+    message = "The feature names should match those that were passed during fit.\n"
+    unexpected, missing = sorted(set(given) - set(known)), sorted(set(known) - set(given))
+    for title, names in (
+        ("Feature names unseen at fit time", unexpected),
+        ("Feature names seen at fit time, yet now missing", missing),
+    ):
+        if names:
+            message += f"{title}:\n" + "".join(f"- {name}\n" for name in names[:5]) + ("- ...\n" if len(names) > 5 else "")
+    if not unexpected and not missing:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    return message
+
+
+def _evidence(given: Mapping[str, Any] | None, model: _latentree.Model) -> list[tuple[str, str]]:
+    if given is None:
+        return []
+    if not isinstance(given, Mapping):
+        raise TypeError(f"given: {given!r} given; a dict of names and values is needed")
+    labels = {name: states for name, _, _, states in model.nodes()} | {name: states for name, _, states in model.columns()}
+    pairs = []
+    for name, value in given.items():
+        text = _data.label_text(value)
+        if isinstance(value, (bool, np.bool_)) and text not in (labels.get(str(name)) or [text]):
+            text = str(int(value))
+        pairs.append((str(name), text))
+    return pairs
+
+
+def _of_model(model: _latentree.Model) -> LatentTree:
+    estimator = LatentTree()
+    estimator._take(model, None, "numpy", {})
+    columns = [name for name, _, _ in model.columns()]
+    if columns:
+        estimator.n_features_in_ = len(columns)
+        estimator.feature_names_in_ = np.asarray(columns, dtype=object)
+    return estimator
+
+
+def read_model(path: str | os.PathLike[str], hidden: Iterable[str] = ()) -> LatentTree:
+    """Reads a model file, BIF, XMLBIF or the tree of a Newick file, as a fitted estimator.
+
+    Nodes of a BIF file that are hidden are named by ``hidden``.
+    """
+    return _of_model(_latentree.Model.read(os.fspath(path), [str(name) for name in hidden]))
+
+
+def from_networkx(graph: Any) -> LatentTree:
+    """An estimator from a networkx graph, which must be a tree or a forest.
+
+    Nodes with an attribute ``table`` (as `LatentTree.to_networkx` gives) make a fitted model; without tables, the tree is kept
+    and its parameters are to be learned by `LatentTree.fit`. A node is observed if its attribute ``observed`` says so; without
+    it, if it is a leaf.
+    """
+    kind, text = _graph.from_networkx(graph)
+    if kind == "model":
+        return _of_model(_latentree.Model.from_json(text))
+    _latentree.Model.from_tree(text)
+    return LatentTree(tree=text)
+
+
+__all__ = ["HAS_SKLEARN", "LatentTree", "from_networkx", "read_model"]

@@ -1,0 +1,118 @@
+"""Mergeable statistics."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from . import _data, _latentree
+from ._options import read_kinds, read_n_jobs
+from ._warnings import warn_all
+
+
+class Moments:
+    """First and second moments of all pairs of columns: what trees are learned from when rows cannot be kept or shared.
+
+    Rows are added by `update`, what others have seen by `merge`. Moments pickle, and are files for the command line too (`save`).
+
+    Parameters
+    ----------
+    kind : str or dict, optional
+        What columns are, against what their values look like: ``"binary"``, ``"categorical"``, ``"continuous"``, ``"count"`` or
+        ``"ignore"`` for all columns, or by column name (``"*"`` is every column that is not named).
+    n_jobs : int, optional
+        Number of threads; by default all cores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentree import LatentTree, Moments
+    >>> rows = np.random.default_rng(0).integers(2, size=(100, 4))
+    >>> here, there = Moments().update(rows[:60]), Moments().update(rows[60:])
+    >>> here.merge(there).n_rows
+    100
+    """
+
+    def __init__(self, kind: Any = None, n_jobs: int | None = None) -> None:
+        self.kind = kind
+        self.n_jobs = n_jobs
+        self._sums = _latentree.Moments()
+
+    def update(self, X: Any, sample_weight: Any = None) -> Moments:
+        """Adds rows. The first ones tell what the columns are."""
+        data = _data.read(X, "Moments")
+        weights = _data.read_weights(sample_weight, data.n_rows)
+        is_first = self._sums.n_rows == 0
+        table = data.table(read_kinds(self.kind), weights, None if is_first else self._sums)
+        warn_all(table.warnings, stacklevel=3)
+        self._sums.update(table, read_n_jobs(self.n_jobs))
+        return self
+
+    def merge(self, other: Moments) -> Moments:
+        """Adds all that other moments have seen."""
+        if not isinstance(other, Moments):
+            raise TypeError(f"Moments are needed, not {type(other).__name__}")
+        if other is self:
+            other = self.copy()
+        self._sums.merge(other._sums)
+        return self
+
+    def copy(self) -> Moments:
+        """Moments that have seen the same rows."""
+        new = Moments(self.kind, self.n_jobs)
+        new._sums = _latentree.Moments.from_bytes(self._sums.to_bytes())
+        return new
+
+    def __add__(self, other: Moments) -> Moments:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        return self.copy().merge(other)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows seen."""
+        return self._sums.n_rows
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the row weights."""
+        return self._sums.total_weight
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns; empty before the first rows."""
+        return self._sums.names
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a ``.moments`` file; ``.gz`` and ``.zst`` endings compress."""
+        self._sums.save(os.fspath(path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Moments:
+        """Reads a ``.moments`` file."""
+        new = cls()
+        new._sums = _latentree.Moments.load(os.fspath(path))
+        return new
+
+    def to_bytes(self) -> bytes:
+        """The moments as versioned bytes, for a message or a database."""
+        return self._sums.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Moments:
+        """The moments from what `to_bytes` gave."""
+        if not isinstance(content, (bytes, bytearray, memoryview)):
+            raise TypeError(f"bytes are needed, not {type(content).__name__}")
+        new = cls()
+        new._sums = _latentree.Moments.from_bytes(bytes(content))
+        return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"kind": self.kind, "n_jobs": self.n_jobs, "sums": self._sums.to_bytes()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.kind, self.n_jobs = state["kind"], state["n_jobs"]
+        self._sums = _latentree.Moments.from_bytes(state["sums"])
+
+    def __repr__(self) -> str:
+        return f"Moments({self.n_rows} rows, {len(self.names)} columns)"

@@ -1,0 +1,169 @@
+"""Wrong calls raise ValueError or TypeError with a message that says what to try; nothing else gets over the border."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+import latentree
+from conftest import draw
+from latentree import LatentTree, Moments, NotFittedError, from_networkx, read_model
+
+ROWS = np.random.default_rng(0).integers(2, size=(60, 4))
+FRAME = pd.DataFrame(ROWS, columns=list("abcd"))
+
+
+ANSWERS = draw(n_rows=500)[0]
+GROUPS = LatentTree().fit(ANSWERS)
+
+
+def fit(X=ROWS, **options):
+    return LatentTree(**options).fit(X)
+
+
+def ask(method, *arguments, **options):
+    return getattr(fit(FRAME), method)(*arguments, **options)
+
+
+def broken_csr():
+    csr = scipy.sparse.csr_matrix(ROWS)
+    csr.indices[0] = 99
+    return csr
+
+
+WRONG = {
+    # tables
+    "no table": (lambda: fit(None), TypeError, "table"),
+    "a text": (lambda: fit("table.csv"), TypeError, "table"),
+    "a dict": (lambda: fit({"a": [1]}), TypeError, "table"),
+    "one dimension": (lambda: fit(ROWS[0]), ValueError, "Reshape your data"),
+    "three dimensions": (lambda: fit(ROWS[None]), ValueError, "dim 3"),
+    "no rows": (lambda: fit(ROWS[:0]), ValueError, "0 sample"),
+    "no columns": (lambda: fit(ROWS[:, :0]), ValueError, "0 feature"),
+    "ragged": (lambda: fit([[1, 2], [3]]), ValueError, "same length"),
+    "complex": (lambda: fit(ROWS * 1j), ValueError, "Complex data not supported"),
+    "infinite": (lambda: fit(np.where(ROWS == 1, np.inf, 0.5)), ValueError, r'row \d+, column "x\d".*infinite'),
+    "a cell that is a dict": (lambda: fit(np.array([[1, {}]], dtype=object)), TypeError, 'row 1, column "x2".*\'?dict'),
+    "dates": (lambda: fit(np.array([["2026-01-01"]], dtype="M8[D]")), TypeError, "datetime64"),
+    "lazy": (lambda: fit(pl.LazyFrame({"a": [1]})), TypeError, "collect"),
+    "nested": (lambda: fit(pl.DataFrame({"a": [[1], [2]], "b": [1, 2]})), TypeError, "column 'a'"),
+    "a name twice": (lambda: fit(pd.DataFrame(ROWS, columns=list("abca"))), ValueError, "same name"),
+    "names of two types": (lambda: fit(pd.DataFrame(ROWS, columns=["a", 1, 2, 3])), TypeError, "string names"),
+    "all missing": (lambda: fit(np.full((5, 2), np.nan)), ValueError, "no column is left"),
+    "negative counts": (lambda: fit(ROWS - 1, kind="count"), ValueError, "negative"),
+    "sparse columns that are not there": (lambda: fit(broken_csr()), ValueError, "sparse"),
+    "sparse objects": (lambda: fit(scipy.sparse.csr_matrix(ROWS.astype(float)).astype(complex)), ValueError, "Complex"),
+    # weights
+    "few weights": (lambda: LatentTree().fit(ROWS, sample_weight=[1.0]), ValueError, "sample_weight"),
+    "negative weights": (lambda: LatentTree().fit(ROWS, sample_weight=-np.ones(60)), ValueError, "negative"),
+    "missing weights": (lambda: LatentTree().fit(ROWS, sample_weight=np.full(60, np.nan)), ValueError, "weight"),
+    "no weight at all": (lambda: LatentTree().fit(ROWS, sample_weight=np.zeros(60)), ValueError, "weight"),
+    "weights in two dimensions": (lambda: LatentTree().fit(ROWS, sample_weight=np.ones((60, 2))), ValueError, "1D"),
+    "weights that are texts": (lambda: LatentTree().fit(ROWS, sample_weight=["heavy"] * 60), TypeError, "sample_weight"),
+    # options
+    "an unknown learner": (lambda: fit(structure="magic"), ValueError, "structure: .*magic.* is not one of auto"),
+    "a learner that is a number": (lambda: fit(structure=3), TypeError, "structure"),
+    "unknown parameters": (lambda: fit(parameters="guess"), ValueError, "parameters"),
+    "an unknown distance": (lambda: fit(distance="far"), ValueError, "distance"),
+    "an unknown decomposition": (lambda: fit(decomposition="x"), ValueError, "decomposition"),
+    "an unknown start": (lambda: fit(start="there"), ValueError, "start"),
+    "an unknown kind": (lambda: fit(kind="colour"), ValueError, "kind"),
+    "a kind of an unknown column": (lambda: fit(FRAME, kind={"e": "binary"}), ValueError, 'kind: the data have no column "e"'),
+    "a kind that is a number": (lambda: fit(kind={"x1": 2}), TypeError, "kind"),
+    "kinds in a list": (lambda: fit(kind=["binary"]), TypeError, "kind"),
+    "no states": (lambda: fit(n_states=0), ValueError, "n_states"),
+    "negative states": (lambda: fit(n_states=-2), ValueError, "n_states"),
+    "half a state": (lambda: fit(n_states=2.5), TypeError, "n_states"),
+    "states by a wrong name": (lambda: fit(n_states="many"), ValueError, "n_states"),
+    "a true number of states": (lambda: fit(n_states=True), TypeError, "n_states"),
+    "no replicates": (lambda: fit(bootstrap=0), ValueError, "bootstrap"),
+    "no tolerance": (lambda: fit(em_tolerance=float("nan")), ValueError, "em_tolerance"),
+    "negative passes": (lambda: fit(em_iterations=-1), ValueError, "em_iterations"),
+    "a contraction above 1": (lambda: fit(contract=2), ValueError, "contract"),
+    "a negative seed": (lambda: fit(random_state=-1), ValueError, "random_state"),
+    "a seed that is a text": (lambda: fit(random_state="dice"), ValueError, "random_state"),
+    "no jobs": (lambda: fit(n_jobs=0), ValueError, "n_jobs"),
+    "half a job": (lambda: fit(n_jobs=0.5), TypeError, "n_jobs"),
+    "a tree that is none": (lambda: fit(tree="((x1,x2);"), ValueError, "Newick"),
+    "a tree of other columns": (lambda: fit(tree="(a,b,c,d);"), ValueError, "x1"),
+    "a tree that is a number": (lambda: fit(tree=7), TypeError, "tree"),
+    "a tree with a cycle": (
+        lambda: fit(
+            tree='{"nodes":[{"name":"a","observed":true},{"name":"b","observed":true}],"edges":['
+            '{"source":"a","target":"b"},{"source":"b","target":"a"}]}'
+        ),
+        ValueError,
+        "joined twice",
+    ),
+    # asking
+    "not fitted": (lambda: LatentTree().predict(ROWS), NotFittedError, "not fitted"),
+    "other columns": (lambda: ask("predict", FRAME[["a", "b"]]), ValueError, "feature names"),
+    "columns in another order": (lambda: ask("predict", FRAME[list("dcba")]), ValueError, "same order"),
+    "too few columns": (lambda: fit().predict(ROWS[:, :2]), ValueError, "expecting 4 features"),
+    "an unknown label": (lambda: ask("transform", FRAME + 5), ValueError, "is not a label of this column"),
+    "an unknown node": (lambda: ask("predict", FRAME, of="h99"), ValueError, "no node"),
+    "a node that is a number": (lambda: ask("predict", FRAME, of=1), TypeError, "of"),
+    "probabilities of several nodes": (lambda: GROUPS.predict_proba(ANSWERS, of=["x1"]), TypeError, "of"),
+    "unknown evidence": (lambda: ask("query", given={"z": 1}), ValueError, "no node"),
+    "impossible evidence": (lambda: ask("query", given={"a": 7}), ValueError, "values"),
+    "evidence in a list": (lambda: ask("query", given=["a"]), TypeError, "given"),
+    "no samples": (lambda: ask("sample", 0), ValueError, "n_samples"),
+    "samples by name": (lambda: ask("sample", "many"), TypeError, "n_samples"),
+    "a wrong layout": (lambda: ask("plot", layout="spiral"), ValueError, "layout"),
+    "parameters of a tree alone": (lambda: fit(parameters="none").score(ROWS), ValueError, "tree without tables"),
+    # files, moments, graphs
+    "no file": (lambda: read_model("/nowhere/model.json"), FileNotFoundError, "nowhere"),
+    "a file that is no model": (lambda: read_model(__file__), ValueError, "model"),
+    "no moments": (lambda: LatentTree().fit(Moments()), ValueError, "no rows"),
+    "broken moments": (lambda: Moments.from_bytes(b"nothing like it"), ValueError, "moments"),
+    "moments from a text": (lambda: Moments.from_bytes("text"), TypeError, "bytes"),
+    "moments of other columns": (lambda: Moments().update(ROWS).merge(Moments().update(ROWS[:, :2])), ValueError, "do not fit"),
+    "merging what is no moments": (lambda: Moments().merge(ROWS), TypeError, "Moments"),
+    "weights beside moments": (lambda: LatentTree().fit(Moments().update(ROWS), sample_weight=1), ValueError, "weights"),
+    "no graph": (lambda: from_networkx([1, 2]), TypeError, "networkx"),
+    "distances that differ": (lambda: LatentTree().fit_distances([[0, 1.0], [2.0, 0]]), ValueError, "symmetric"),
+    "distances that are not square": (lambda: LatentTree().fit_distances(np.ones((2, 3))), ValueError, "shape"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_call_raises_what_it_should(case):
+    call, error, message = WRONG[case]
+    with pytest.raises(error, match=message) as caught:
+        call()
+    assert "--" not in str(caught.value), "options have the names of Python's arguments"
+    assert not isinstance(caught.value, RuntimeError), "a bug is not a message"
+
+
+def test_there_are_more_than_thirty_of_them():
+    assert len(WRONG) > 30
+
+
+def test_an_estimator_stays_as_it_was_when_fitting_fails():
+    tree = fit()
+    before = tree.to_json()
+    with pytest.raises(ValueError):
+        tree.fit(np.full((3, 2), np.nan))
+    assert tree.to_json() == before
+
+
+def test_moments_stay_as_they_were_when_updating_fails():
+    moments = Moments().update(ROWS)
+    before = moments.to_bytes()
+    with pytest.raises(ValueError):
+        moments.update(ROWS + 7)
+    assert moments.to_bytes() == before
+
+
+def test_hostile_names_are_only_names(tmp_path):
+    names = ["<script>alert(1)</script>", "quo\"te's", "x" * 10_000, "🙂‮", "a,b;(c):d"]
+    rows = np.where(np.random.default_rng(0).random((400, 1)) < 0.5, 1, 0)
+    rows = np.where(np.random.default_rng(1).random((400, 5)) < 0.85, rows, 1 - rows)
+    tree = LatentTree().fit(pd.DataFrame(rows, columns=names))
+    assert "<script>" not in tree._repr_html_()
+    tree.save(tmp_path / "model.json")
+    again = read_model(tmp_path / "model.json")
+    assert again.feature_names_in_.tolist() == names
+    assert again.to_json() == tree.to_json()
+    assert latentree.LatentTree(tree=tree.to_newick()).fit(pd.DataFrame(rows, columns=names)).hidden_ == tree.hidden_
