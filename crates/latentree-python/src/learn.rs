@@ -75,7 +75,7 @@ fn learning(options: &Bound<'_, PyDict>) -> PyResult<Learning> {
         learning = learning.restarts(restarts);
     }
     if let Some(pseudo_count) = number("em_smoothing")? {
-        learning = learning.em_smoothing(pseudo_count);
+        learning = learning.em_smoothing(Some(pseudo_count));
     }
     Ok(learning)
 }
