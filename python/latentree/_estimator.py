@@ -91,13 +91,24 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
 
     Attributes
     ----------
-    model_ : the fitted model.
-    hidden_ : list of the hidden variables' names.
-    central_ : the hidden variable at the centre of the (first) tree, which `predict` is about; None if there is none.
-    report_ : dict of what ``latentree learn --json`` prints (its ``bic`` is larger for better models; `bic` is not).
-    log_likelihood_ : log-likelihood of the data, None where only a tree was learned.
-    converged_, n_iter_ : whether EM came to its end, and its passes over the rows.
-    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
+    model_ : Model
+        The fitted model.
+    hidden_ : list of str
+        Names of the hidden variables.
+    central_ : str or None
+        The hidden variable at the centre of the (first) tree, which `predict` is about; None if there is none.
+    report_ : dict
+        What ``latentree learn --json`` prints (its ``bic`` is larger for better models; `bic` is not).
+    log_likelihood_ : float or None
+        Log-likelihood of the data, None where only a tree was learned.
+    converged_ : bool or None
+        Whether EM came to its end.
+    n_iter_ : int or None
+        Passes of EM over the rows.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, where they have names.
 
     Notes
     -----
