@@ -56,9 +56,32 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         ``"*"`` is every column that is not named. ``binary`` makes counts 1 where they are above 0.
     tree : str, path, LatentTree or networkx graph, optional
         Keep this tree (Newick text, or a file with a tree or a model) and learn its parameters only.
-    distance, significance, smoothing, epsilon, tau, contract, bootstrap, decomposition, start, restarts, em_iterations, \
-em_tolerance, em_smoothing
-        As the options of ``latentree learn`` with ``-`` for ``_``; see ``latentree learn --help``.
+    distance : str, default="auto"
+        Distance between columns: ``auto``, ``gaussian``, ``logdet``, ``multivariate``, ``symmetric`` or ``canonical``.
+    significance : float, default=2.0
+        Standard errors that a pair must be from zero to connect two variables; 0 keeps all in one tree.
+    smoothing : float, default=0.0
+        Weight added to each cell of tables of labels.
+    epsilon : float, optional
+        How much distances may vary within a family (``rg``, ``clrg``, ``plrg``); three standard errors by default.
+    tau : float, optional
+        Longest distance by which families are found (``rg``, ``clrg``, ``plrg``); by standard errors by default.
+    contract : float or "none", optional
+        Take two nodes for one if their correlation is above this; 0.9 by default, ``"none"`` contracts no edge.
+    bootstrap : int, optional
+        Support of every split by so many bootstrap replicates.
+    decomposition : str, default="sidiwo"
+        How third moments are decomposed: ``sidiwo``, ``tpm``, ``svd``, ``svtd`` or ``als``.
+    start : str, optional
+        Where EM starts: ``moments``, ``lcm`` (a latent class model's classes in every hidden node) or ``random``.
+    restarts : int, default=5
+        Starts of EM that are tried (``lcm`` and ``random``).
+    em_iterations : int, optional
+        Most passes of EM over the rows.
+    em_tolerance : float, optional
+        Relative gain of the log-likelihood at which EM ends.
+    em_smoothing : float, default=0.01
+        Pseudo-count that EM adds to every cell of its tables.
     random_state : int, RandomState or Generator, optional
         The seed of everything random; None is 0. The same seed and data give the same model, whatever ``n_jobs`` is.
     n_jobs : int, optional
@@ -68,13 +91,24 @@ em_tolerance, em_smoothing
 
     Attributes
     ----------
-    model_ : the fitted model.
-    hidden_ : list of the hidden variables' names.
-    central_ : the hidden variable at the centre of the (first) tree, which `predict` is about; None if there is none.
-    report_ : dict of what ``latentree learn --json`` prints (its ``bic`` is larger for better models; `bic` is not).
-    log_likelihood_ : log-likelihood of the data, None where only a tree was learned.
-    converged_, n_iter_ : whether EM came to its end, and its passes over the rows.
-    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
+    model_ : Model
+        The fitted model.
+    hidden_ : list of str
+        Names of the hidden variables.
+    central_ : str or None
+        The hidden variable at the centre of the (first) tree, which `predict` is about; None if there is none.
+    report_ : dict
+        What ``latentree learn --json`` prints (its ``bic`` is larger for better models; `bic` is not).
+    log_likelihood_ : float or None
+        Log-likelihood of the data, None where only a tree was learned.
+    converged_ : bool or None
+        Whether EM came to its end.
+    n_iter_ : int or None
+        Passes of EM over the rows.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, where they have names.
 
     Notes
     -----
