@@ -19,7 +19,7 @@ from ._warnings import NotFittedError, warn_all
 #: Options that are handed on to the library under their own names.
 _LEARN_OPTIONS = (
     "structure parameters distance significance smoothing epsilon tau contract bootstrap decomposition start restarts "
-    "em_iterations em_tolerance em_smoothing"
+    "em_iterations em_tolerance em_smoothing select validation_fraction"
 ).split()
 _FORMATS = {".nwk": "newick", ".newick": "newick", ".tree": "newick", ".dot": "dot", ".gv": "dot", ".graphml": "graphml"} | {
     ".bif": "bif",
@@ -44,13 +44,18 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     Parameters
     ----------
     structure : str, default="auto"
-        Learner of the tree: ``auto``, ``likelihood``, ``chow-liu``, ``nj``, ``snj``, ``rg``, ``clrg``, ``clnj``, ``clblind``
-        or ``plrg``.
+        Learner of the tree: ``auto``, ``likelihood``, ``chow-liu``, ``nj``, ``snj``, ``rg``, ``clrg``, ``clnj``, ``clblind``,
+        ``plrg``, ``reg-clrg``, ``reg-clnj`` or ``hclt``.
     n_states : int or "auto", default="auto"
-        States of every hidden variable; ``"auto"`` is 2, and Gaussian hidden variables where all columns are continuous.
+        States of every hidden variable; ``"auto"`` is chosen by ``select``, else 2, and Gaussian hidden variables where all
+        columns are continuous.
     parameters : str, default="moments+em"
         How parameters are learned: ``auto``, ``moments+em``, ``moments``, ``em``, ``distances`` or ``none`` (the tree alone).
         From `Moments`, which have no rows, ``moments+em`` is taken as ``auto``.
+    select : str, optional
+        Search for the best tree and numbers of states: by ``bic``, or by ``validation`` (``validation_fraction`` is needed).
+    validation_fraction : float, optional
+        Share of the rows that is held out: EM ends when their likelihood does not rise any more.
     kind : str or dict, optional
         What columns are: ``binary``, ``categorical``, ``continuous``, ``count`` or ``ignore``, for all columns or by name;
         ``"*"`` is every column that is not named. ``binary`` makes counts 1 where they are above 0.
@@ -136,6 +141,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         n_states: int | str = "auto",
         parameters: str = "moments+em",
         *,
+        select: str | None = None,
+        validation_fraction: float | None = None,
         kind: str | Mapping[str, str] | None = None,
         tree: Any = None,
         distance: str = "auto",
@@ -158,6 +165,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self.structure = structure
         self.n_states = n_states
         self.parameters = parameters
+        self.select = select
+        self.validation_fraction = validation_fraction
         self.kind = kind
         self.tree = tree
         self.distance = distance

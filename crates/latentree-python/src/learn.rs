@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use latentree::distance::{DistanceMatrix, DistanceOptions, Estimator};
-use latentree::learn::{EmStart, Learned, Learning, Source, tree_over};
+use latentree::learn::{EmStart, Learned, Learning, Source, Validation, tree_over};
 use latentree::structure::Contraction;
 use latentree::tree::{Observed, Tree};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
@@ -57,6 +57,7 @@ fn learning(options: &Bound<'_, PyDict>) -> PyResult<Learning> {
         .epsilon(number("epsilon")?)
         .tau(number("tau")?)
         .hidden_states(whole("n_states")?)
+        .validation(number("validation_fraction")?.map(Validation::Fraction))
         .bootstrap(whole("bootstrap")?)
         .start(start)
         .em_iterations(whole("em_iterations")?)
@@ -67,6 +68,10 @@ fn learning(options: &Bound<'_, PyDict>) -> PyResult<Learning> {
     }
     if let Some(name) = text("parameters")? {
         learning = learning.parameters(name.parse().map_err(to_python)?);
+    }
+    if let Some(name) = text("select")? {
+        let auto = whole("n_states")?.is_none();
+        learning = learning.select(Some(name.parse().map_err(to_python)?)).hidden_states_auto(auto);
     }
     if let Some(name) = text("decomposition")? {
         learning = learning.decomposition(name.parse().map_err(to_python)?);

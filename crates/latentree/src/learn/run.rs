@@ -267,6 +267,26 @@ impl Learning {
             (None, None) => unreachable!("something was read"),
         };
         let mut learned = learn_structure(structure_input, &options, observer)?;
+        // A distance by more states than the data have is that of a correlation which is not there: it keeps apart what belongs together.
+        let asked = self.hidden_states.filter(|&states| states > 2 && input.moments.is_some());
+        let mut used = asked;
+        for fewer in (2..asked.unwrap_or(0)).rev() {
+            if learned.tree.is_connected() {
+                break;
+            }
+            let options = options.distances(self.distance_options().hidden_states(Some(fewer)));
+            let other = learn_structure(structure_input, &options, observer)?;
+            if other.tree.n_components() < learned.tree.n_components() {
+                (learned, used) = (other, Some(fewer));
+            }
+        }
+        if let (Some(asked), Some(used)) = (asked, used)
+            && used < asked
+        {
+            observer.warn(&format!(
+                "the tree is that of {used} hidden states: distances by {asked} keep apart what {used} join; the data may not show so many"
+            ));
+        }
         if let Some(replicates) = self.bootstrap {
             let resampling = match &input.moments {
                 Some(Moments { blocks: Some(blocks), .. }) => Resampling::Blocks(blocks),
