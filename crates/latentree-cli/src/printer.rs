@@ -45,6 +45,11 @@ impl Printer {
         Self { json: global.json, quiet: global.quiet, progress, stage: Mutex::new(None) }
     }
 
+    /// Whether the result is printed as JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Prints the result: the JSON object, or what `human` writes.
     pub(crate) fn result(&self, json: &Value, human: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         self.finish();

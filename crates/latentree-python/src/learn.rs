@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use latentree::distance::{DistanceMatrix, DistanceOptions, Estimator};
+use latentree::distance::{DistanceMatrix, DistanceOptions};
 use latentree::learn::{EmStart, Learned, Learning, Source, Validation, tree_over};
 use latentree::structure::Contraction;
 use latentree::tree::{Observed, Tree};
@@ -10,7 +10,6 @@ use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt};
-use serde_json::json;
 
 use crate::error::{guarded, to_python};
 use crate::model::Model;
@@ -87,24 +86,7 @@ fn learning(options: &Bound<'_, PyDict>) -> PyResult<Learning> {
 
 /// The result: the model, and what the command line prints as JSON.
 fn finish(learned: Learned) -> (Model, String) {
-    let tree = learned.tree();
-    let report = json!({
-        "stages": learned.stages,
-        "rows": learned.rows,
-        "observed": tree.n_observed(),
-        "hidden": tree.n_hidden(),
-        "edges": tree.n_edges(),
-        "trees": tree.n_components(),
-        "structure": learned.learner.name(),
-        "distance": learned.estimator.map(Estimator::name),
-        "penalty": learned.penalty,
-        "free_parameters": learned.free_parameters,
-        "log_likelihood": learned.log_likelihood,
-        "bic": learned.bic,
-        "em_iterations": learned.em_iterations,
-        "converged": learned.converged,
-        "warnings": learned.warnings,
-    });
+    let report = learned.to_json();
     (Model::new(learned.file), report.to_string())
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use latentree::data::{BatchSource, Dataset, Reader};
-use latentree::distance::{DistanceMatrix, DistanceOptions, Estimator};
+use latentree::distance::{DistanceMatrix, DistanceOptions};
 use latentree::learn::{Criterion, EmStart, Learned, Learning, Source, Stage, Validation, tree_over};
 use latentree::model::{Marginal, ModelFile};
 use latentree::moments::PairMoments;
@@ -198,33 +198,15 @@ fn write(file: &ModelFile, path: &Path) -> Result<()> {
 
 fn show(args: &LearnArgs, learned: &Learned, printer: &Printer) -> std::io::Result<()> {
     let tree = learned.tree();
-    let goodness = learned.model().map(|model| report::goodness(model, None, GoodnessOptions::default(), &Silent)).transpose();
-    let goodness = goodness.ok().flatten();
-    let json = json!({
-        "stages": learned.stages,
-        "rows": learned.rows,
-        "observed": tree.n_observed(),
-        "hidden": tree.n_hidden(),
-        "edges": tree.n_edges(),
-        "trees": tree.n_components(),
-        "structure": learned.learner.name(),
-        "distance": learned.estimator.map(Estimator::name),
-        "penalty": learned.penalty,
-        "bootstrap": args.bootstrap,
-        "free_parameters": learned.free_parameters,
-        "log_likelihood": learned.log_likelihood,
-        "bic": learned.bic,
-        "aic": aic(learned),
-        "select": learned.criterion.map(Criterion::name),
-        "validation_rows": learned.validation_rows,
-        "validation_mean_log_likelihood": learned.validation,
-        "candidates": learned.candidates,
-        "hidden_variables": goodness.as_ref().map(|goodness| &goodness.hidden_variables),
-        "edge_information": goodness.as_ref().map(|goodness| &goodness.edges),
-        "em_iterations": learned.em_iterations,
-        "converged": learned.converged,
-        "warnings": learned.warnings,
-    });
+    let mut json = learned.to_json();
+    json["bootstrap"] = json!(args.bootstrap);
+    if printer.is_json()
+        && let Some(model) = learned.model()
+    {
+        let goodness = report::goodness(model, None, GoodnessOptions::default(), &Silent).map_err(std::io::Error::other)?;
+        json["hidden_variables"] = json!(goodness.hidden_variables);
+        json["edge_information"] = json!(goodness.edges);
+    }
     printer.result(&json, |out| {
         if let Some(rows) = learned.rows {
             writeln!(out, "rows                 {rows}")?;
@@ -266,11 +248,6 @@ fn show(args: &LearnArgs, learned: &Learned, printer: &Printer) -> std::io::Resu
         }
         Ok(())
     })
-}
-
-/// Akaike's criterion on the scale of the log-likelihood.
-fn aic(learned: &Learned) -> Option<f64> {
-    Some(learned.log_likelihood? - learned.free_parameters? as f64)
 }
 
 /// Hidden variables that are listed.

@@ -1,6 +1,7 @@
 //! What comes out of learning.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::Criterion;
 use crate::distance::Estimator;
@@ -61,6 +62,35 @@ impl Learned {
     #[must_use]
     pub fn tree(&self) -> &Tree {
         self.file.tree()
+    }
+
+    /// What is to be told about it, as one JSON object for all who call: the command line and other languages.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let tree = self.tree();
+        let aic = self.log_likelihood.zip(self.free_parameters).map(|(value, free)| value - free as f64);
+        json!({
+            "stages": self.stages,
+            "rows": self.rows,
+            "observed": tree.n_observed(),
+            "hidden": tree.n_hidden(),
+            "edges": tree.n_edges(),
+            "trees": tree.n_components(),
+            "structure": self.learner.name(),
+            "distance": self.estimator.map(Estimator::name),
+            "penalty": self.penalty,
+            "free_parameters": self.free_parameters,
+            "log_likelihood": self.log_likelihood,
+            "bic": self.bic,
+            "aic": aic,
+            "select": self.criterion.map(Criterion::name),
+            "validation_rows": self.validation_rows,
+            "validation_mean_log_likelihood": self.validation,
+            "candidates": self.candidates,
+            "em_iterations": self.em_iterations,
+            "converged": self.converged,
+            "warnings": self.warnings,
+        })
     }
 
     /// The model, if there is more than a tree.

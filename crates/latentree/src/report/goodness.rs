@@ -1,13 +1,16 @@
 //! How good a model is, and what its hidden variables mean.
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::edge_information;
-use crate::data::{BatchSource, Kind};
+use super::profile::{Found, most_informative};
+use super::steps::{Content, Steps, chain};
+use crate::data::BatchSource;
 use crate::error::Result;
 use crate::index::{NodeIx, VarIx};
 use crate::inference::{Inference, Score};
-use crate::model::{Distribution, Emission, Family, LatentTree, Marginal};
+use crate::model::{Family, LatentTree};
 use crate::moments::{PairMoments, fold};
 use crate::observer::Observer;
 use crate::selection::pair_misfits;
@@ -59,7 +62,7 @@ pub struct EdgeStrength {
 pub struct ProfileVariable {
     /// Its name.
     pub name: String,
-    /// How much it tells of the hidden variable, in nats; of a number, as if it were Gaussian.
+    /// How much it tells of the hidden variable, in nats; of a number, what the interval it is in tells.
     pub information: f64,
     /// Its labels; empty for numbers.
     pub labels: Vec<String>,
@@ -199,130 +202,48 @@ fn edges(model: &LatentTree) -> Vec<EdgeStrength> {
 }
 
 fn hidden_variables(model: &LatentTree, most: usize) -> Vec<HiddenVariable> {
-    let marginals = model.marginals();
-    model
-        .hidden()
-        .map(|node| {
-            let probabilities = match &marginals[node.get()] {
-                Marginal::Discrete(probabilities) => probabilities.clone(),
-                _ => Vec::new(),
-            };
-            let entropy = probabilities.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum();
-            HiddenVariable {
-                name: model.tree().name(node).to_owned(),
-                states: model.domain(node).labels().unwrap_or_default().to_vec(),
-                entropy: (!probabilities.is_empty()).then_some(entropy),
-                profile: profile(model, &marginals, node, &probabilities, most),
-                probabilities,
-            }
-        })
-        .collect()
-}
-
-/// What observed variables are like in each state of a hidden node. Away from it every node's distribution given its states is a product of tables.
-fn profile(model: &LatentTree, marginals: &[Marginal], from: NodeIx, weights: &[f64], most: usize) -> Vec<ProfileVariable> {
-    let k = weights.len();
-    if k == 0 {
-        return Vec::new();
-    }
-    let schema = model.schema();
-    let mut found = Vec::new();
-    // P(node | state of the hidden node), a row per state.
-    let identity = (0..k * k).map(|at| f64::from(u8::from(at / k == at % k))).collect::<Vec<f64>>();
-    let mut stack = vec![(from, from, identity)];
-    while let Some((node, before, given)) = stack.pop() {
-        let Marginal::Discrete(here) = &marginals[node.get()] else { continue };
-        if let Some(variable) = model.variable(node) {
-            let labels = model.domain(node).labels().unwrap_or_default().to_vec();
-            let by_state: Vec<Vec<f64>> = given.chunks_exact(here.len()).map(<[f64]>::to_vec).collect();
-            let information = discrete_information(weights, &by_state, here);
-            found.push(ProfileVariable { name: schema.variable(variable).name.clone(), information, labels, by_state });
+    let steps = (model.family() == Family::Discrete).then(|| Steps::new(model));
+    let nodes: Vec<NodeIx> = model.hidden().collect();
+    let of_node = |&node: &NodeIx| {
+        let probabilities = steps.as_ref().map_or_else(Vec::new, |steps| steps.marginals[node.get()].clone());
+        let entropy = probabilities.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum();
+        let found = steps.as_ref().map_or_else(Vec::new, |steps| most_informative(model.tree(), steps, node.get(), None, most));
+        HiddenVariable {
+            name: model.tree().name(node).to_owned(),
+            states: model.domain(node).labels().unwrap_or_default().to_vec(),
+            entropy: (!probabilities.is_empty()).then_some(entropy),
+            profile: found.iter().map(|found| profile_variable(model, found, probabilities.len())).collect(),
+            probabilities,
         }
-        for link in model.tree().links(node).iter().filter(|link| link.to != before) {
-            let next = link.to;
-            let downwards = model.parent(next) == Some(node);
-            match (model.distribution(if downwards { next } else { node }), &marginals[next.get()]) {
-                (Distribution::Discrete(table), Marginal::Discrete(there)) => {
-                    let mut onwards = vec![0.0; k * there.len()];
-                    for (row, out) in given.chunks_exact(here.len()).zip(onwards.chunks_exact_mut(there.len())) {
-                        for (s, &weight) in row.iter().enumerate().filter(|cell| *cell.1 > 0.0) {
-                            for (t, sum) in out.iter_mut().enumerate() {
-                                let conditional = match downwards {
-                                    true => table.given(s)[t],
-                                    false if here[s] > 0.0 => table.given(t)[s] * there[t] / here[s],
-                                    false => 0.0,
-                                };
-                                *sum += weight * conditional;
-                            }
-                        }
-                    }
-                    stack.push((next, node, onwards));
-                }
-                (Distribution::Emission(emission), _) if downwards => {
-                    let variable = model.variable(next).expect("an emitter is observed");
-                    let columns = &schema.variable(variable).columns;
-                    let members = match emission {
-                        Emission::Group(members) => members.iter().collect(),
-                        single => vec![single],
-                    };
-                    for (member, &column) in members.into_iter().zip(columns) {
-                        let column = schema.column(column);
-                        found.extend(emitted(&column.name, &column.kind, member, &given, here.len(), weights));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    found.sort_by(|a, b| b.information.total_cmp(&a.information).then_with(|| a.name.cmp(&b.name)));
-    found.truncate(most);
-    found
-}
-
-fn discrete_information(weights: &[f64], by_state: &[Vec<f64>], marginal: &[f64]) -> f64 {
-    let cells =
-        weights.iter().zip(by_state).flat_map(|(&weight, row)| row.iter().zip(marginal).map(move |(&p, &q)| (weight, p, q)));
-    cells
-        .filter(|&(weight, p, q)| weight * p > 0.0 && q > 0.0)
-        .map(|(weight, p, q)| weight * p * (p / q).ln())
-        .sum::<f64>()
-        .max(0.0)
-}
-
-/// The profile of a leaf that is not a plain discrete node; `given` has a row of probabilities of its parent's states per state.
-fn emitted(
-    name: &str,
-    kind: &Kind,
-    emission: &Emission,
-    given: &[f64],
-    n_parent: usize,
-    weights: &[f64],
-) -> Option<ProfileVariable> {
-    let mixed = |values: &dyn Fn(usize) -> f64| -> Vec<f64> {
-        given.chunks_exact(n_parent).map(|row| row.iter().enumerate().map(|(s, weight)| weight * values(s)).sum()).collect()
     };
-    let (means, squares) = match emission {
-        Emission::Gaussian { means, variances } => (mixed(&|s| means[s]), mixed(&|s| variances[s] + means[s] * means[s])),
-        Emission::Poisson { rates } => (mixed(&|s| rates[s]), mixed(&|s| rates[s] + rates[s] * rates[s])),
-        Emission::Categorical(table) => {
-            let labels = kind.labels()?.to_vec();
-            let by_label: Vec<Vec<f64>> = (0..labels.len()).map(|code| mixed(&|s| table.given(s)[code])).collect();
-            let by_state: Vec<Vec<f64>> = (0..weights.len()).map(|s| by_label.iter().map(|column| column[s]).collect()).collect();
-            let marginal: Vec<f64> = by_label.iter().map(|column| column.iter().zip(weights).map(|(a, b)| a * b).sum()).collect();
-            let information = discrete_information(weights, &by_state, &marginal);
-            return Some(ProfileVariable { name: name.to_owned(), information, labels, by_state });
-        }
-        Emission::Group(_) => return None,
+    nodes.par_iter().map(of_node).collect()
+}
+
+/// A variable that was found, by name and by the states of the hidden node.
+fn profile_variable(model: &LatentTree, found: &Found<'_>, n_states: usize) -> ProfileVariable {
+    let information = found.information;
+    let width = found.given.len() / n_states;
+    let rows = |values: &[f64], width: usize| values.chunks_exact(width).map(<[f64]>::to_vec).collect();
+    let Some(attached) = found.attached else {
+        let node = NodeIx::new(found.node);
+        let labels = model.domain(node).labels().unwrap_or_default().to_vec();
+        return ProfileVariable {
+            name: model.tree().name(node).to_owned(),
+            information,
+            labels,
+            by_state: rows(&found.given, width),
+        };
     };
-    let average = |values: &[f64]| values.iter().zip(weights).map(|(a, b)| a * b).sum::<f64>();
-    let mean = average(&means);
-    let total = average(&squares) - mean * mean;
-    let between: f64 = means.iter().zip(weights).map(|(value, weight)| weight * (value - mean).powi(2)).sum();
-    let explained = if total > 0.0 { (between / total).clamp(0.0, 1.0 - 1e-12) } else { 0.0 };
-    Some(ProfileVariable {
-        name: name.to_owned(),
-        information: -0.5 * (1.0 - explained).ln(),
-        labels: Vec::new(),
-        by_state: means.into_iter().map(|mean| vec![mean]).collect(),
-    })
+    let column = model.schema().column(attached.column);
+    let (labels, by_state) = match &attached.content {
+        Content::Labels => {
+            let given = chain(&found.given, width, &attached.outcomes, attached.n_outcomes);
+            (column.kind.labels().unwrap_or_default().to_vec(), rows(&given, attached.n_outcomes))
+        }
+        Content::Numbers(moments) => {
+            let mean = |row: &[f64]| vec![row.iter().zip(moments).map(|(weight, it)| weight * it.0).sum()];
+            (Vec::new(), found.given.chunks_exact(width).map(mean).collect())
+        }
+    };
+    ProfileVariable { name: column.name.clone(), information, labels, by_state }
 }

@@ -3,12 +3,15 @@
 //! A [`View`] is what can be exported: a model, or a tree alone. [`Format`] names the formats; [`render`] gives the text,
 //! [`export`] writes the file.
 
+mod channel;
 mod comparison;
 mod dot;
 mod goodness;
 mod graphml;
 mod information;
 mod page;
+mod profile;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -4,15 +4,12 @@
 //! no other program); this module computes what it shows. Nothing is loaded from elsewhere: the file works from disk and without
 //! a network.
 
-mod channel;
 mod content;
 mod embed;
 mod labels;
 mod pairs;
 mod payload;
-mod profile;
 mod rows;
-mod steps;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +19,7 @@ use self::content::Facts;
 use self::labels::Labels;
 use self::payload::{Details, Export, Fit, Misfit, MisfitTable, Payload, Row, Rows, Side, cut, finite, short};
 use self::rows::DataView;
-use self::steps::Steps;
+use super::steps::Steps;
 use super::{Format, View, render};
 use crate::data::BatchSource;
 use crate::error::{Error, Place, Result};

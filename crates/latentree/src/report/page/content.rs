@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::payload::{Entry, finite, short};
-use super::profile::{Found, Lengths, correlations, most_informative, most_informative_of_attached, nearest};
-use super::steps::{Content, Steps, chain};
 use crate::index::{ColIx, NodeIx};
 use crate::model::{Domain, Family, LatentTree, Marginal};
+use crate::report::profile::{Found, Lengths, correlations, most_informative, most_informative_of_attached, nearest};
+use crate::report::steps::{Content, Steps, chain};
 use crate::report::{View, edge_information};
 use crate::tree::Tree;
 

@@ -7,10 +7,10 @@
 use rayon::prelude::*;
 
 use super::rows::DataView;
-use super::steps::{Content, Steps};
 use crate::index::{ColIx, NodeIx};
 use crate::model::{Family, LatentTree, Marginal};
 use crate::moments::PairMoments;
+use crate::report::steps::{Content, Steps};
 
 /// Pairs that are kept.
 const KEPT: usize = 60;
@@ -120,11 +120,11 @@ fn discrete(model: &LatentTree, steps: &Steps, data: &Counted<'_>) -> Misfits {
                 let width = steps.marginals[node].len();
                 for &second in at_node[node].iter().filter(|&&second| second < first) {
                     seen[second] = true;
-                    let joint = super::steps::chain(&carried, width, &places[second].means, places[second].n_features);
+                    let joint = crate::report::steps::chain(&carried, width, &places[second].means, places[second].n_features);
                     found.add(compare(own, &places[second], [first, second], &joint, data));
                 }
                 for step in steps.steps[node].iter().filter(|step| step.to != from) {
-                    let beyond = super::steps::chain(&carried, width, &step.table, step.n_states);
+                    let beyond = crate::report::steps::chain(&carried, width, &step.table, step.n_states);
                     stack.push((step.to, node, beyond));
                 }
             }
@@ -243,7 +243,7 @@ fn fisher(observed: f64, expected: f64, n: f64) -> f64 {
 fn gaussian(model: &LatentTree, data: &Counted<'_>) -> Misfits {
     let tree = model.tree();
     let marginals: Vec<Marginal> = model.marginals();
-    let correlations = super::profile::correlations(model, &marginals);
+    let correlations = crate::report::profile::correlations(model, &marginals);
     let mut place = vec![None; tree.n_nodes()];
     for (ix, &column) in data.pair_columns.iter().enumerate() {
         place[model.node_of(model.schema().variable_of(column)).get()] = Some(ix);

@@ -1,11 +1,11 @@
 use serde_json::Value;
 
-use super::profile::most_informative;
 use super::*;
 use crate::data::{Dataset, Schema};
 use crate::inference::{Evidence, Inference, JointAnswer};
 use crate::model::test_models::{self, generator, random_model, random_tree};
 use crate::observer::Silent;
+use crate::report::profile::most_informative;
 use crate::simulate::{ParameterFamily, Shape, Simulation};
 
 const FAMILIES: [test_models::Family; 3] =
