@@ -166,16 +166,17 @@ impl Local<'_> {
         (at, ln_likelihood)
     }
 
-    /// Composites that are independent given the first one, which is an observed node.
-    pub(super) fn around_observed(&self) -> Fit {
+    /// Composites that are independent given one of them, which is an observed node.
+    pub(super) fn around_observed(&self, centre: usize) -> Fit {
         let m = self.len();
+        let shared = &self.correlations[centre * m..(centre + 1) * m];
         let mut g = vec![1.0; m];
-        // Marginal terms of all, then the gain of each regression on the first.
+        // Marginal terms of all, then the gain of each regression on the centre.
         let mut ln_likelihood = -0.5 * m as f64;
-        for i in 1..m {
-            g[i] = self.bounded(i, self.correlations[i]);
+        for i in (0..m).filter(|&i| i != centre) {
+            g[i] = self.bounded(i, shared[i]);
             let noise = 1.0 - g[i] * g[i];
-            ln_likelihood -= 0.5 * (noise.ln() + (1.0 - 2.0 * g[i] * self.correlations[i] + g[i] * g[i]) / noise - 1.0);
+            ln_likelihood -= 0.5 * (noise.ln() + (1.0 - 2.0 * g[i] * shared[i] + g[i] * g[i]) / noise - 1.0);
         }
         Fit { g, rho: 1.0, ln_likelihood }
     }
@@ -245,6 +246,6 @@ mod tests {
         sample[4 + 2] += 0.1;
         sample[8 + 1] += 0.1;
         let local = Local { correlations: &sample, bounds: &[1.0; 4], tolerance: 0.0 };
-        assert!((local.around_observed().ln_likelihood - dense(&centre, &sample, 4)).abs() < 1e-12);
+        assert!((local.around_observed(0).ln_likelihood - dense(&centre, &sample, 4)).abs() < 1e-12);
     }
 }

@@ -242,14 +242,16 @@ impl Search<'_> {
         let hidden = |node: usize| node >= self.tree.n_observed;
         let mut proposals = Vec::new();
         if hidden(node) {
+            let star = Surroundings::new(&self.parts(node, usize::MAX), self.layout, self.rows);
+            let base = star.local().one(star.g.clone(), STEPS);
             for &(other, rho) in links {
                 if hidden(other) && other > node && self.tree.links[other].len() + links.len() <= MOST_ACROSS + 2 {
                     self.across(node, other, rho, &mut proposals);
                 } else if !hidden(other) {
-                    self.contract_into_observed(node, other, &mut proposals);
+                    self.contract_into_observed(node, other, &star, &base, &mut proposals);
                 }
             }
-            self.expand(node, &mut proposals);
+            self.expand(node, &star, &base, &mut proposals);
         } else if links.len() >= 2 {
             self.around_observed(node, &mut proposals);
         }
@@ -340,23 +342,28 @@ impl Search<'_> {
         }
     }
 
-    /// Contracting a hidden node into an observed neighbour.
-    fn contract_into_observed(&self, hidden: usize, observed: usize, proposals: &mut Vec<Proposal>) {
-        let mut parts = self.parts(hidden, usize::MAX);
-        let at = parts.iter().position(|part| part.0 == observed).expect("they are neighbours");
-        parts.swap(0, at);
-        let around = Surroundings::new(&parts, self.layout, self.rows);
-        let base = around.local().one(around.g.clone(), STEPS);
-        let direct = around.local().around_observed();
+    /// Contracting a hidden node, whose star is fitted, into an observed neighbour.
+    fn contract_into_observed(
+        &self,
+        hidden: usize,
+        observed: usize,
+        star: &Surroundings,
+        base: &Fit,
+        proposals: &mut Vec<Proposal>,
+    ) {
+        let m = star.outer.len();
+        let at = star.outer.iter().position(|&node| node == observed).expect("they are neighbours");
+        let direct = star.local().around_observed(at);
         let loss = self.rows * (base.ln_likelihood - direct.ln_likelihood);
         let degree = self.tree.links[observed].len();
-        let cost = self.cost(&[parts.len(), degree], &[degree + parts.len() - 2], -1);
+        let cost = self.cost(&[m, degree], &[degree + m - 2], -1);
+        let without = |values: Vec<f64>| values.into_iter().enumerate().filter(|it| it.0 != at).map(|it| it.1).collect();
         proposals.push(Proposal {
-            gain: -loss + (Penalty::edge(loss, base.g[0]) - cost).max(FLOOR),
+            gain: -loss + (Penalty::edge(loss, base.g[at]) - cost).max(FLOOR),
             centres: vec![hidden, observed],
-            outer: around.outer[1..].to_vec(),
-            second: vec![false; parts.len() - 1],
-            correlations: around.edges(&direct.g)[1..].to_vec(),
+            outer: star.outer.iter().copied().filter(|&node| node != observed).collect(),
+            second: vec![false; m - 1],
+            correlations: without(star.edges(&direct.g)),
             first_centre: Some(observed),
             second_centre: None,
             between: 1.0,
@@ -390,7 +397,7 @@ impl Search<'_> {
             }
             let bounds: Vec<f64> = std::iter::once(1.0).chain(members.iter().map(|&i| around.bounds[i])).collect();
             let local = Local { correlations: &matrix, bounds: &bounds, tolerance: around.tolerance };
-            let base = local.around_observed();
+            let base = local.around_observed(0);
             let start = base.g.iter().enumerate().map(|(i, g)| if i == 0 { 0.95 } else { g / 0.95 }).collect();
             let fit = local.one(start, STEPS);
             let edges: Vec<f64> =
@@ -426,15 +433,12 @@ impl Search<'_> {
     }
 
     /// A new hidden node over the neighbours of a hidden node that its star explains worst.
-    fn expand(&self, node: usize, proposals: &mut Vec<Proposal>) {
-        let parts = self.parts(node, usize::MAX);
-        let m = parts.len();
+    fn expand(&self, node: usize, around: &Surroundings, base: &Fit, proposals: &mut Vec<Proposal>) {
+        let m = around.outer.len();
         if m < 4 {
             return;
         }
-        let around = Surroundings::new(&parts, self.layout, self.rows);
         let local = around.local();
-        let base = local.one(around.g.clone(), STEPS);
         let residual = |i: usize, j: usize| {
             let (gi, gj) = (base.g[i], base.g[j]);
             let excess = (around.matrix[i * m + j] - gi * gj) * (gi * gj).signum();
