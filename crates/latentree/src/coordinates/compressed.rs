@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::feature_cross::{self, NARROW};
-use super::{Coordinates, FoundCoordinates};
+use super::{Coordinates, FoundCoordinates, neighbours};
 use crate::data::{Batch, BatchSource, Block, Column, ColumnData, Kind, Schema, SelectedRows};
 use crate::distance::{DistanceOptions, Estimator, estimate};
 use crate::error::Result;
@@ -56,31 +56,10 @@ impl<'a> Compressed<'a> {
     ) -> Result<Self> {
         let schema = Arc::clone(source.schema());
         let columns = summary.columns();
-        let budget = (2.0 * NEIGHBOURS_WORK / ROWS_FOR_NEIGHBOURS as f64).sqrt() / schema.variables().len().max(1) as f64;
-        let combinations = (budget as usize).clamp(2, COMBINATIONS);
-        let random = feature_cross::random_directions(&schema, columns, combinations);
-        let coordinates = Coordinates::new(&schema, columns, &random);
-        observer.stage("neighbours", Some(ROWS_FOR_NEIGHBOURS));
-        let step = summary.n_rows().div_ceil(ROWS_FOR_NEIGHBOURS).max(1);
-        let moments = {
-            let mut some = SelectedRows::new(&mut *source, |row| row % step == 0);
-            let mut seen = Compressed::of(&mut some, coordinates)?;
-            let moments = PairMoments::new(Arc::clone(seen.schema()))?;
-            fold(&mut seen, moments, observer)?
+        let near = match neighbours::by_tables(source, summary, NEIGHBOURS, observer)? {
+            Some(near) => near,
+            None => near_by_combinations(source, summary, observer)?,
         };
-        source.rewind()?;
-        let options =
-            DistanceOptions::new().estimator(Estimator::Canonical).hidden_states(Some(2)).significance(None).errors(false);
-        let distances = estimate(&moments, &options, &Silent)?;
-        let near: Vec<Vec<usize>> = (0..distances.len())
-            .map(|i| {
-                let far = |j: usize| distances.get(i, j).unwrap_or(f64::INFINITY);
-                let mut others: Vec<usize> = (0..distances.len()).filter(|&j| j != i).collect();
-                others.sort_by(|&a, &b| far(a).total_cmp(&far(b)).then(a.cmp(&b)));
-                others.truncate(NEIGHBOURS);
-                others
-            })
-            .collect();
         // Directions fit the chance correlations of the rows they are found with, so they are not used on the same rows.
         let found = {
             let mut even = SelectedRows::new(&mut *source, |row| row % 2 == 0);
@@ -113,6 +92,36 @@ impl<'a> Compressed<'a> {
         }
         Ok(Self { source, coordinates, schema: Arc::new(builder.build()?), found: FoundCoordinates(Vec::new()) })
     }
+}
+
+/// For each variable those that go with random combinations of its features best, in some rows.
+fn near_by_combinations(source: &mut dyn BatchSource, summary: &Summary, observer: &dyn Observer) -> Result<Vec<Vec<usize>>> {
+    let (schema, columns) = (Arc::clone(source.schema()), summary.columns());
+    let budget = (2.0 * NEIGHBOURS_WORK / ROWS_FOR_NEIGHBOURS as f64).sqrt() / schema.variables().len().max(1) as f64;
+    let combinations = (budget as usize).clamp(2, COMBINATIONS);
+    let random = feature_cross::random_directions(&schema, columns, combinations);
+    let coordinates = Coordinates::new(&schema, columns, &random);
+    observer.stage("neighbours", Some(ROWS_FOR_NEIGHBOURS));
+    let step = summary.n_rows().div_ceil(ROWS_FOR_NEIGHBOURS).max(1);
+    let moments = {
+        let mut some = SelectedRows::new(&mut *source, |row| row % step == 0);
+        let mut seen = Compressed::of(&mut some, coordinates)?;
+        let moments = PairMoments::new(Arc::clone(seen.schema()))?;
+        fold(&mut seen, moments, observer)?
+    };
+    source.rewind()?;
+    let options = DistanceOptions::new().estimator(Estimator::Canonical).hidden_states(Some(2)).significance(None).errors(false);
+    let distances = estimate(&moments, &options, &Silent)?;
+    let near = (0..distances.len())
+        .map(|i| {
+            let far = |j: usize| distances.get(i, j).unwrap_or(f64::INFINITY);
+            let mut others: Vec<usize> = (0..distances.len()).filter(|&j| j != i).collect();
+            others.sort_by(|&a, &b| far(a).total_cmp(&far(b)).then(a.cmp(&b)));
+            others.truncate(NEIGHBOURS);
+            others
+        })
+        .collect();
+    Ok(near)
 }
 
 impl BatchSource for Compressed<'_> {

@@ -10,6 +10,7 @@
 
 pub(crate) mod compressed;
 pub(crate) mod feature_cross;
+pub(crate) mod neighbours;
 
 use serde::{Deserialize, Serialize};
 

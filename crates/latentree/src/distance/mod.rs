@@ -8,6 +8,7 @@
 //! [`write`](DistanceMatrix::write) keep one in a file.
 
 mod correlations;
+mod determinants;
 mod estimate;
 mod estimator;
 mod features;
@@ -22,6 +23,7 @@ mod variable;
 
 pub use crate::coordinates::FoundCoordinates;
 pub use correlations::from_correlations;
+pub use determinants::determinants;
 pub use estimate::{choose_estimator, estimate};
 pub use estimator::{DistanceOptions, Estimator};
 pub use from_rows::{RowMoments, from_rows, moments_for};

@@ -3,7 +3,7 @@
 //! # The rule of `auto`
 //! 1. A distance matrix alone: `nj`, as is usual for such matrices; with exact distances of a tree all learners agree.
 //! 2. 3 to [`MOST_FOR_LIKELIHOOD`] variables and at least [`FEWEST_ROWS`] rows: `likelihood`, from correlations where all variables have one (numbers
-//!    and two labels), else from what stands in for them, `e^(−d/r)` of distances of r correlations.
+//!    and two labels), else from what stands in for them, [determinants](crate::distance::determinants).
 //! 3. Few rows or many variables: `clnj`.
 //!
 //! The evidence is in DESIGN.md.
@@ -24,7 +24,7 @@ use super::{
     NeighborJoining, ParallelLocalGrouping, RecursiveGrouping, SpectralNeighborJoining, StructureLearner, WishartCorrelations,
     by_likelihood, contract_short, distance_spanning_tree, drawn_halves, least_squares_lengths, with_bootstrap_support,
 };
-use crate::distance::{DistanceMatrix, DistanceOptions, Estimator, choose_estimator, estimate, from_correlations};
+use crate::distance::{DistanceMatrix, DistanceOptions, Estimator, choose_estimator, determinants, estimate, from_correlations};
 use crate::error::{Error, Place, Result, Shortened};
 use crate::moments::{Accumulator, BlockMoments, PairMoments};
 use crate::observer::Observer;
@@ -306,28 +306,56 @@ fn likeliest(
         Some([first, second]) => Some([CorrelationSample::from_moments(first)?, CorrelationSample::from_moments(second)?]),
         None => None,
     };
-    let sample = match choose_estimator(whole, &options.distances)? {
+    let rank = options.distances.n_hidden_states() - 1;
+    let estimator = choose_estimator(whole, &options.distances)?;
+    let sample = match estimator {
         Estimator::Gaussian => CorrelationSample::from_moments(whole)?,
         Estimator::Symmetric => CorrelationSample::from_distances(distances, 1, whole.effective_rows()),
-        _ => CorrelationSample::from_distances(distances, options.distances.n_hidden_states() - 1, whole.effective_rows()),
+        Estimator::Canonical | Estimator::LogDet => match determinants(whole, &options.distances, observer)? {
+            Some(lower) => CorrelationSample::from_lower(distances.names().to_vec(), &lower, whole.effective_rows()),
+            None => CorrelationSample::from_distances(distances, rank, whole.effective_rows()),
+        },
+        _ => CorrelationSample::from_distances(distances, rank, whole.effective_rows()),
     };
-    polished(&sample, samples.as_ref(), distances, options, observer)
+    let spectral = match estimator {
+        Estimator::Canonical | Estimator::LogDet => Some(&sample),
+        _ => None,
+    };
+    let starts = starts(spectral, distances, options, observer)?;
+    polished(&sample, samples.as_ref(), &starts, observer)
 }
 
-/// The likeliest tree from two starts.
-fn polished(
-    sample: &CorrelationSample,
-    halves: Option<&[CorrelationSample; 2]>,
+/// Two trees to start from: by spectral neighbour joining, of a sample's correlations if one is given, and by `clnj`.
+fn starts(
+    sample: Option<&CorrelationSample>,
     distances: &DistanceMatrix,
     options: &StructureOptions,
     observer: &dyn Observer,
+) -> Result<[Tree; 2]> {
+    let by_name = |name: LearnerName| learner_for(name, options, distances).learn(distances, observer);
+    let spectral = match sample {
+        None => by_name(LearnerName::SpectralNeighborJoining)?,
+        Some(sample) => {
+            // Pairs without a distance belong to different trees.
+            let pairs = (0..distances.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+            let known = |(i, j): (usize, usize)| distances.get(i, j).map_or(0.0, |_| sample.get(i, j));
+            let affinities: Vec<f64> = pairs.map(known).collect();
+            let learner = SpectralNeighborJoining::new().contract(options.contraction.threshold(distances));
+            learner.from_affinity(distances.names().to_vec(), &affinities, observer)?
+        }
+    };
+    Ok([spectral, by_name(LearnerName::ChowLiuNeighborJoining)?])
+}
+
+/// The likeliest tree from some starts.
+fn polished(
+    sample: &CorrelationSample,
+    halves: Option<&[CorrelationSample; 2]>,
+    starts: &[Tree],
+    observer: &dyn Observer,
 ) -> Result<LearnedStructure> {
-    let mut starts = Vec::new();
-    for name in [LearnerName::SpectralNeighborJoining, LearnerName::ChowLiuNeighborJoining] {
-        starts.push(learner_for(name, options, distances).learn(distances, observer)?);
-    }
     observer.stage("likelihood", None);
-    let found = by_likelihood(&starts, sample, halves, observer)?;
+    let found = by_likelihood(starts, sample, halves, observer)?;
     Ok(LearnedStructure {
         tree: found.tree.minimal().relabel_hidden(),
         learner: LearnerName::Likelihood,
@@ -435,7 +463,8 @@ pub fn bootstrap_structure(
                 })?;
                 if learned.learner == LearnerName::Likelihood {
                     let correlations = CorrelationSample::from_lower(sample.names().to_vec(), &lower, sample.rows());
-                    return Ok(polished(&correlations, None, &drawn, &same, &Quiet(observer))?.tree);
+                    let starts = starts(None, &drawn, &same, &Quiet(observer))?;
+                    return Ok(polished(&correlations, None, &starts, &Quiet(observer))?.tree);
                 }
                 Ok(learn_structure(StructureInput::Distances(&drawn), &same, &Quiet(observer))?.tree)
             })
