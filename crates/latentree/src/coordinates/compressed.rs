@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::feature_cross::{self, NARROW};
 use super::{Coordinates, FoundCoordinates, neighbours};
 use crate::data::{Batch, BatchSource, Block, Column, ColumnData, Kind, Schema, SelectedRows};
@@ -20,6 +22,9 @@ const ROWS_FOR_NEIGHBOURS: u64 = 8192;
 const COMBINATIONS: usize = 4;
 /// Multiplications that looking for neighbours may cost.
 const NEIGHBOURS_WORK: f64 = 8e9;
+/// Features of all variables that make sums with neighbours large, and how many neighbours they are then found with.
+const MANY_FEATURES: usize = 500_000;
+const FEW_NEIGHBOURS: usize = 4;
 /// Neighbours that a variable's directions are found with.
 const NEIGHBOURS: usize = 6;
 
@@ -32,6 +37,9 @@ pub(crate) fn is_worth_it(schema: &Schema) -> bool {
 
 /// Features of all variables up to which pair moments are taken as they are.
 const MOST_FEATURES: usize = 600;
+
+/// Columns that a thread writes at once.
+const COLUMNS_AT_ONCE: usize = 32;
 
 /// A source whose variables are groups of coordinates.
 pub(crate) struct Compressed<'a> {
@@ -56,9 +64,12 @@ impl<'a> Compressed<'a> {
     ) -> Result<Self> {
         let schema = Arc::clone(source.schema());
         let columns = summary.columns();
-        let near = match neighbours::by_tables(source, summary, NEIGHBOURS, observer)? {
+        let sizes = (0..schema.variables().len()).map(|ix| feature_cross::n_features(&schema, ix));
+        let n_features: usize = sizes.filter(|&size| size > NARROW).sum();
+        let n_near = if n_features > MANY_FEATURES { FEW_NEIGHBOURS } else { NEIGHBOURS };
+        let near = match neighbours::by_tables(source, summary, n_near, observer)? {
             Some(near) => near,
-            None => near_by_combinations(source, summary, observer)?,
+            None => near_by_combinations(source, summary, n_near, observer)?,
         };
         // Directions fit the chance correlations of the rows they are found with, so they are not used on the same rows.
         let found = {
@@ -95,7 +106,12 @@ impl<'a> Compressed<'a> {
 }
 
 /// For each variable those that go with random combinations of its features best, in some rows.
-fn near_by_combinations(source: &mut dyn BatchSource, summary: &Summary, observer: &dyn Observer) -> Result<Vec<Vec<usize>>> {
+fn near_by_combinations(
+    source: &mut dyn BatchSource,
+    summary: &Summary,
+    n_near: usize,
+    observer: &dyn Observer,
+) -> Result<Vec<Vec<usize>>> {
     let (schema, columns) = (Arc::clone(source.schema()), summary.columns());
     let budget = (2.0 * NEIGHBOURS_WORK / ROWS_FOR_NEIGHBOURS as f64).sqrt() / schema.variables().len().max(1) as f64;
     let combinations = (budget as usize).clamp(2, COMBINATIONS);
@@ -117,7 +133,7 @@ fn near_by_combinations(source: &mut dyn BatchSource, summary: &Summary, observe
             let far = |j: usize| distances.get(i, j).unwrap_or(f64::INFINITY);
             let mut others: Vec<usize> = (0..distances.len()).filter(|&j| j != i).collect();
             others.sort_by(|&a, &b| far(a).total_cmp(&far(b)).then(a.cmp(&b)));
-            others.truncate(NEIGHBOURS);
+            others.truncate(n_near);
             others
         })
         .collect();
@@ -149,14 +165,16 @@ impl BatchSource for Compressed<'_> {
             .filter(|it| it.1)
             .filter_map(|(column, _)| if let ColumnData::Reals(values) = column { Some(values) } else { None })
             .collect();
-        for first in (0..batch.n_rows).step_by(64) {
-            let rows = first..(first + 64).min(batch.n_rows);
-            for (place, column) in places.iter_mut().enumerate() {
-                for row in rows.clone() {
-                    column[row] = numbers[row * n + place];
+        places.par_chunks_mut(COLUMNS_AT_ONCE).enumerate().for_each(|(chunk, places)| {
+            for first in (0..batch.n_rows).step_by(64) {
+                let rows = first..(first + 64).min(batch.n_rows);
+                for (place, column) in places.iter_mut().enumerate() {
+                    for row in rows.clone() {
+                        column[row] = numbers[row * n + chunk * COLUMNS_AT_ONCE + place];
+                    }
                 }
             }
-        }
+        });
         Ok(Some(Arc::new(Batch {
             first_row: batch.first_row,
             n_rows: batch.n_rows,

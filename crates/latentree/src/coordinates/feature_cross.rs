@@ -14,7 +14,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Coordinates, standards};
+use super::Coordinates;
 use crate::data::{Batch, BatchSource, Block, Kind, Schema};
 use crate::error::Result;
 use crate::linalg::symmetric_eigen;
@@ -43,86 +43,168 @@ const MOST_CELLS: usize = 1 << 21;
 /// Rows that a feature must occur in to be trusted by half.
 const TRUSTED: f64 = 4.0;
 /// Coordinates that are held at once.
-const MOST_NUMBERS: usize = 1 << 17;
+const MOST_NUMBERS: usize = 1 << 18;
+/// Columns that a thread looks at at once.
+const COLUMNS_AT_ONCE: usize = 8192;
+/// Parts that the columns are split into at least, to be summed at the same time.
+const BLOCKS: usize = 16;
+
+/// A column of labels of a variable with many features, or some columns of numbers of one in a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Run {
+    columns: std::ops::Range<usize>,
+    target: usize,
+    /// Number of labels, each of which is a feature; 0 for numbers, each of which is one.
+    n_labels: usize,
+    /// Where its sums begin: a row of the target's width for each feature.
+    start: usize,
+}
 
 /// What is collected.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct CrossPlan {
     coordinates: Coordinates,
-    /// The variables with many features: for each the coordinates of its neighbours and the number of its features.
-    targets: Vec<(Vec<usize>, usize)>,
-    /// The columns of each target.
-    members: Vec<Vec<usize>>,
-    /// For each column the target it belongs to and its first feature there, and whether it has a feature for each label.
-    columns: Vec<Option<(usize, usize, bool)>>,
+    /// For each variable with many features the coordinates of its neighbours.
+    targets: Vec<Vec<usize>>,
+    /// The columns of these variables in the order of the schema.
+    runs: Vec<Run>,
+    n_sums: usize,
 }
 
-/// Sums `Σ w φ zᵀ` of each target, features as rows, with `Σ w z` at the end.
+impl CrossPlan {
+    fn new(schema: &Schema, coordinates: Coordinates, wide: &[usize], near: &[Vec<usize>]) -> Self {
+        let targets: Vec<Vec<usize>> =
+            wide.iter().map(|&ix| near[ix].iter().flat_map(|&other| coordinates.of(other)).collect()).collect();
+        let members = wide.iter().enumerate();
+        let members =
+            members.flat_map(|(target, &ix)| schema.variables()[ix].columns.iter().map(move |&column| (column, target)));
+        let mut members: Vec<_> = members.collect();
+        members.sort_unstable();
+        let n_features: usize = wide.iter().map(|&ix| n_features(schema, ix)).sum();
+        let longest = n_features.div_ceil(BLOCKS).max(1);
+        let (mut runs, mut n_sums) = (Vec::<Run>::new(), 0);
+        for (column, target) in members {
+            let n_labels =
+                schema.column(column).kind.labels().map_or(0, |labels| if labels.len() > 2 { labels.len() } else { 0 });
+            let column = column.get();
+            match runs.last_mut() {
+                Some(run)
+                    if n_labels == 0
+                        && run.n_labels == 0
+                        && (run.target, run.columns.end) == (target, column)
+                        && run.columns.len() < longest =>
+                {
+                    run.columns.end += 1;
+                }
+                _ => runs.push(Run { columns: column..column + 1, target, n_labels, start: n_sums }),
+            }
+            n_sums += n_labels.max(1) * targets[target].len();
+        }
+        Self { coordinates, targets, runs, n_sums }
+    }
+
+    /// Where the sums of a column begin; a column of a variable with many features.
+    fn start(&self, column: usize) -> usize {
+        let run = &self.runs[self.runs.partition_point(|run| run.columns.end <= column)];
+        run.start + (column - run.columns.start) * self.targets[run.target].len()
+    }
+}
+
+/// Sums `Σ w φ zᵀ` of the features of all columns, and `Σ w z` of each target. In single precision: they are many, are only read
+/// for directions, and z has mean 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct FeatureCross {
     plan: Arc<CrossPlan>,
-    sums: Vec<Vec<f64>>,
+    sums: Vec<f32>,
+    totals: Vec<Vec<f64>>,
 }
 
 impl FeatureCross {
     fn new(plan: Arc<CrossPlan>) -> Self {
-        let sums = plan.targets.iter().map(|(places, n_features)| vec![0.0; (n_features + 1) * places.len()]).collect();
-        Self { plan, sums }
+        let totals = plan.targets.iter().map(|places| vec![0.0; places.len()]).collect();
+        // Written, not only asked for as zeros: pages that are read before they are written are paid for twice.
+        let mut sums = Vec::with_capacity(plan.n_sums);
+        sums.resize(plan.n_sums, 0.0);
+        Self { sums, totals, plan }
     }
+}
 
-    /// Gathers what a target is looked at with in a row, and adds it to its total.
-    fn add_total(&mut self, target: usize, weight: f64, numbers: &[f64], near: &mut [f64]) {
-        let (places, n_features) = &self.plan.targets[target];
-        near.iter_mut().zip(places).for_each(|(z, &place)| *z = numbers[place]);
-        let total = &mut self.sums[target][n_features * places.len()..];
-        total.iter_mut().zip(&*near).for_each(|(sum, z)| *sum += weight * z);
-    }
-
-    fn add(&mut self, column: usize, value: f64, weight: f64, near: &[Vec<f64>]) {
-        let Some((target, first, labelled)) = self.plan.columns[column] else { return };
-        if value.is_nan() || (!labelled && value == 0.0) {
-            return;
-        }
-        let (feature, factor) = if labelled { (first + value as usize, weight) } else { (first, weight * value) };
-        let near = &near[target];
-        let sums = &mut self.sums[target][feature * near.len()..][..near.len()];
+/// Adds rows, of which `numbers` are the coordinates, to the sums of a run.
+fn add_rows(plan: &CrossPlan, run: &Run, batch: &Batch, rows: std::ops::Range<usize>, numbers: &[f64], sums: &mut [f32]) {
+    let places = &plan.targets[run.target];
+    let mut near = vec![0.0_f32; places.len()];
+    let gather = |near: &mut [f32], row: usize, numbers: &[f64]| {
+        let weight = batch.weight(row);
+        near.iter_mut().zip(places).for_each(|(z, &place)| *z = (weight * numbers[place]) as f32);
+    };
+    let mut add = |feature: usize, factor: f32, near: &[f32]| {
+        let sums = &mut sums[feature * near.len()..][..near.len()];
         sums.iter_mut().zip(near).for_each(|(sum, z)| *sum += factor * z);
+    };
+    let by_row = rows.clone().zip(numbers.chunks_exact(plan.coordinates.len()));
+    match &batch.block {
+        // One column after the other: its sums stay in the cache for all rows.
+        Block::Dense(cells) => {
+            for column in run.columns.clone() {
+                for (row, numbers) in by_row.clone() {
+                    let value = cells[column].number(row);
+                    if value.is_nan() || (run.n_labels == 0 && value == 0.0) {
+                        continue;
+                    }
+                    gather(&mut near, row, numbers);
+                    if run.n_labels > 0 {
+                        add(value as usize, 1.0, &near);
+                    } else {
+                        add(column - run.columns.start, value as f32, &near);
+                    }
+                }
+            }
+        }
+        Block::Sparse(cells) => {
+            for (row, numbers) in by_row {
+                if run.n_labels == 0 {
+                    gather(&mut near, row, numbers);
+                    for (column, value) in cells.row_within(row, run.columns.clone()).filter(|it| !it.1.is_nan()) {
+                        add(column - run.columns.start, value as f32, &near);
+                    }
+                    continue;
+                }
+                // A cell that is not stored has the first label.
+                let label = cells.row_within(row, run.columns.clone()).next().map_or(0.0, |it| it.1);
+                if !label.is_nan() {
+                    gather(&mut near, row, numbers);
+                    add(label as usize, 1.0, &near);
+                }
+            }
+        }
     }
 }
 
 impl Accumulator for FeatureCross {
-    type Output = Vec<Vec<f64>>;
+    type Output = (Vec<f32>, Vec<Vec<f64>>);
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
-        let plan = Arc::clone(&self.plan);
+        let Self { plan, sums, totals } = self;
+        let plan: &CrossPlan = plan;
         let n = plan.coordinates.len();
-        let strip = (MOST_NUMBERS / n.max(1)).clamp(16, 512);
+        let strip = (MOST_NUMBERS / n.max(1)).clamp(64, 8192);
         let mut numbers = Vec::new();
-        let mut near: Vec<Vec<f64>> = plan.targets.iter().map(|target| vec![0.0; target.0.len()]).collect();
         for start in (0..batch.n_rows).step_by(strip) {
             let rows = start..(start + strip).min(batch.n_rows);
             plan.coordinates.fill(batch, rows.clone(), &mut numbers);
-            match &batch.block {
-                // One target after the other: its sums stay in the cache for all rows of the strip.
-                Block::Dense(columns) => {
-                    for target in 0..plan.targets.len() {
-                        for (row, numbers) in rows.clone().zip(numbers.chunks_exact(n)) {
-                            let weight = batch.weight(row);
-                            self.add_total(target, weight, numbers, &mut near[target]);
-                            for &column in &plan.members[target] {
-                                self.add(column, columns[column].number(row), weight, &near);
-                            }
-                        }
-                    }
-                }
-                Block::Sparse(sparse) => {
-                    for (row, numbers) in rows.zip(numbers.chunks_exact(n)) {
-                        let weight = batch.weight(row);
-                        (0..plan.targets.len()).for_each(|target| self.add_total(target, weight, numbers, &mut near[target]));
-                        sparse.row(row).for_each(|(ix, value)| self.add(ix, value, weight, &near));
-                    }
+            for (row, numbers) in rows.clone().zip(numbers.chunks_exact(n)) {
+                let weight = batch.weight(row);
+                for (total, places) in totals.iter_mut().zip(&plan.targets) {
+                    total.iter_mut().zip(places).for_each(|(sum, &place)| *sum += weight * numbers[place]);
                 }
             }
+            let (mut rest, mut parts) = (&mut sums[..], Vec::with_capacity(plan.runs.len()));
+            for (run, next) in plan.runs.iter().zip(plan.runs[1..].iter().map(|run| run.start).chain([plan.n_sums])) {
+                let (part, later) = std::mem::take(&mut rest).split_at_mut(next - run.start);
+                rest = later;
+                parts.push((run, part));
+            }
+            parts.into_par_iter().for_each(|(run, sums)| add_rows(plan, run, batch, rows.clone(), &numbers, sums));
         }
         Ok(())
     }
@@ -131,7 +213,8 @@ impl Accumulator for FeatureCross {
         if self.plan != other.plan {
             return Err(mismatch());
         }
-        add_all(&mut self.sums, &other.sums);
+        self.sums.iter_mut().zip(&other.sums).for_each(|(own, other)| *own += other);
+        add_all(&mut self.totals, &other.totals);
         Ok(())
     }
 
@@ -139,14 +222,8 @@ impl Accumulator for FeatureCross {
         Self::new(Arc::clone(&self.plan))
     }
 
-    fn lanes(&self) -> usize {
-        // Each lane has its own sums: many for few features, one where they are large.
-        let cells: usize = self.sums.iter().map(Vec::len).sum();
-        if cells < 1 << 21 { 8 } else { 2 }
-    }
-
     fn finish(self) -> Result<Self::Output> {
-        Ok(self.sums)
+        Ok((self.sums, self.totals))
     }
 
     fn to_bytes(&self) -> Result<Vec<u8>> {
@@ -202,39 +279,26 @@ pub(crate) fn directions(
         .sum();
     let per_pass = n_rows * cells * (n_near * followed) as f64;
     let most_passes = ((MOST_WORK / per_pass.max(1.0)) as usize).clamp(3, MOST_PASSES);
+    let features = FeatureStandards::new(schema, summaries, weight);
     let mut before = f64::INFINITY;
     for pass in 0.. {
         observer.stage("features", source.n_rows_hint());
         let coordinates = Coordinates::new(schema, summaries, &found);
-        let targets: Vec<(Vec<usize>, usize)> = wide
-            .iter()
-            .map(|&ix| (near[ix].iter().flat_map(|&other| coordinates.of(other)).collect(), n_features(schema, ix)))
-            .collect();
-        let mut columns = vec![None; schema.columns().len()];
-        let mut members = Vec::with_capacity(wide.len());
-        for (target, &ix) in wide.iter().enumerate() {
-            members.push(schema.variables()[ix].columns.iter().map(|column| column.get()).collect());
-            let mut first = 0;
-            for &column in &schema.variables()[ix].columns {
-                let labels = match &schema.column(column).kind {
-                    Kind::Categorical { labels } => Some(labels.len()),
-                    _ => None,
-                };
-                columns[column.get()] = Some((target, first, labels.is_some()));
-                first += labels.unwrap_or(1);
-            }
-        }
-        let plan = Arc::new(CrossPlan { coordinates, targets, members, columns });
-        let sums = fold(source, FeatureCross::new(Arc::clone(&plan)), observer)?.finish()?;
+        let plan = Arc::new(CrossPlan::new(schema, coordinates, &wide, near));
+        let (sums, totals) = fold(source, FeatureCross::new(Arc::clone(&plan)), observer)?.finish()?;
         source.rewind()?;
         let leading: Vec<Leading> = wide
             .par_iter()
-            .zip(sums)
-            .zip(&plan.targets)
-            .map(|((&ix, sums), (_, n_features))| {
-                let mut found = leading(schema, summaries, ix, &sums, *n_features, weight, followed);
-                trust(schema, summaries, ix, weight, &mut found.width, &mut found.rows);
-                found
+            .zip(&totals)
+            .map(|(&ix, total)| {
+                let visit = |each: &mut dyn FnMut(usize, &[f32])| {
+                    for &column in &schema.variables()[ix].columns {
+                        let (range, start) = (features.of(column.get()), plan.start(column.get()));
+                        let cells = sums[start..].chunks_exact(total.len().max(1));
+                        range.zip(cells).for_each(|(at, cells)| each(at, cells));
+                    }
+                };
+                leading(&visit, total, &features, n_features(schema, ix), weight, followed)
             })
             .collect();
         let strength: f64 = leading.iter().map(|it| it.values.iter().take(wanted).sum::<f64>()).sum();
@@ -276,100 +340,109 @@ fn total_weight(summaries: &[ColumnSummary]) -> f64 {
 
 /// Random combinations of the features of variables with many of them.
 pub(crate) fn random_directions(schema: &Schema, summaries: &[ColumnSummary], width: usize) -> Directions {
-    let weight = total_weight(summaries);
+    let features = FeatureStandards::new(schema, summaries, total_weight(summaries));
     let random = |ix: usize| {
-        let n = n_features(schema, ix);
-        if n <= NARROW {
+        if n_features(schema, ix) <= NARROW {
             return None;
         }
         let mut rng = ChaCha8Rng::seed_from_u64(ix as u64);
-        let directions = (width, (0..n * width).map(|_| StandardNormal.sample(&mut rng)).collect());
-        let (mut width, mut rows): (usize, Vec<f64>) = directions;
-        trust(schema, summaries, ix, weight, &mut width, &mut rows);
-        Some((width, rows))
+        let columns = schema.variables()[ix].columns.iter();
+        let trust = columns.flat_map(|&column| &features.trust[features.of(column.get())]);
+        let rows = trust.flat_map(|trust| std::iter::repeat_n(trust, width)).map(|trust| -> f64 {
+            let normal: f64 = StandardNormal.sample(&mut rng);
+            trust * normal
+        });
+        Some((width, rows.collect()))
     };
     (0..schema.variables().len()).into_par_iter().map(random).collect()
 }
 
-/// Means and scales of all features of a variable.
-fn all_standards(schema: &Schema, summaries: &[ColumnSummary], ix: usize) -> Vec<(f64, f64)> {
-    let columns = schema.variables()[ix].columns.iter();
-    columns.flat_map(|&column| standards(&schema.column(column).kind, &summaries[column.get()])).collect()
+/// Mean and scale of the features of all columns, and how far each is trusted.
+struct FeatureStandards {
+    /// First feature of each column, and their number at the end.
+    starts: Vec<usize>,
+    /// Mean and scale.
+    standards: Vec<(f64, f64)>,
+    /// A factor of the standardised value: less than 1 for what occurs in few rows, whose scale is 1/√p.
+    trust: Vec<f64>,
 }
 
-/// How far a feature is trusted, as a factor of its standardised value.
-fn trusted((mean, scale): (f64, f64), kind_is_number: bool, weight: f64) -> f64 {
-    // A feature that occurs in few rows: its scale is 1/√p.
-    if kind_is_number || scale == 0.0 || mean <= 0.0 { 1.0 } else { (mean / (mean + TRUSTED / weight)).sqrt() }
-}
+impl FeatureStandards {
+    fn new(schema: &Schema, summaries: &[ColumnSummary], weight: f64) -> Self {
+        let parts = schema.columns().par_chunks(COLUMNS_AT_ONCE).zip(summaries.par_chunks(COLUMNS_AT_ONCE));
+        let parts = parts.map(|(columns, summaries)| {
+            let mut part = Self { starts: vec![0], standards: Vec::new(), trust: Vec::new() };
+            for (column, summary) in columns.iter().zip(summaries) {
+                super::extend_standards(&column.kind, summary, &mut part.standards);
+                let is_number = matches!(column.kind, Kind::Continuous);
+                part.trust.extend(part.standards[part.trust.len()..].iter().map(|&(mean, scale)| {
+                    if is_number || scale == 0.0 || mean <= 0.0 { 1.0 } else { (mean / (mean + TRUSTED / weight)).sqrt() }
+                }));
+                part.starts.push(part.standards.len());
+            }
+            part
+        });
+        let mut all = Self { starts: vec![0], standards: Vec::new(), trust: Vec::new() };
+        for part in parts.collect::<Vec<Self>>() {
+            let before = all.standards.len();
+            all.starts.extend(part.starts[1..].iter().map(|end| before + end));
+            all.standards.extend(part.standards);
+            all.trust.extend(part.trust);
+        }
+        all
+    }
 
-fn trust(schema: &Schema, summaries: &[ColumnSummary], ix: usize, weight: f64, width: &mut usize, rows: &mut [f64]) {
-    let factors = factors(schema, summaries, ix, weight);
-    for (row, factor) in rows.chunks_exact_mut((*width).max(1)).zip(factors) {
-        row.iter_mut().for_each(|value| *value *= factor);
+    fn of(&self, column: usize) -> std::ops::Range<usize> {
+        self.starts[column]..self.starts[column + 1]
     }
 }
 
-fn factors(schema: &Schema, summaries: &[ColumnSummary], ix: usize, weight: f64) -> Vec<f64> {
-    let columns = schema.variables()[ix].columns.iter();
-    columns
-        .flat_map(|&column| {
-            let kind = &schema.column(column).kind;
-            let number = matches!(kind, Kind::Continuous);
-            standards(kind, &summaries[column.get()]).into_iter().map(move |standard| trusted(standard, number, weight))
-        })
-        .collect()
-}
+/// Calls with every feature's place and sums.
+type Visit<'a> = dyn Fn(&mut dyn FnMut(usize, &[f32])) + 'a;
 
-/// The leading left singular vectors of the scaled and centred sums.
+/// The leading left singular vectors of the scaled and centred sums, each feature's number by how far it is trusted. `visit` goes through the features: their
+/// places in `features`, and their sums.
 fn leading(
-    schema: &Schema,
-    summaries: &[ColumnSummary],
-    ix: usize,
-    sums: &[f64],
+    visit: &Visit<'_>,
+    total: &[f64],
+    features: &FeatureStandards,
     n_features: usize,
     weight: f64,
     followed: usize,
 ) -> Leading {
-    let m = sums.len() / (n_features + 1);
+    let m = total.len();
+    let none = || Leading { values: Vec::new(), width: 0, rows: Vec::new() };
     if m == 0 {
-        return Leading { values: Vec::new(), width: 0, rows: Vec::new() };
+        return none();
     }
-    let (cells, total) = sums.split_at(n_features * m);
-    let standards = all_standards(schema, summaries, ix);
-    let factors = factors(schema, summaries, ix, weight);
-    let mut scaled = vec![0.0; n_features * m];
-    for (((out, row), (mean, scale)), factor) in
-        scaled.chunks_exact_mut(m.max(1)).zip(cells.chunks_exact(m.max(1))).zip(&standards).zip(&factors)
-    {
-        for ((out, sum), total) in out.iter_mut().zip(row).zip(total) {
-            *out = factor * scale * (sum - mean * total) / weight;
-        }
-    }
-    // YᵀY is small: its eigenvectors give the right singular vectors.
-    let mut inner = vec![0.0; m * m];
-    for row in scaled.chunks_exact(m.max(1)) {
-        for (i, x) in row.iter().enumerate() {
-            if *x != 0.0 {
-                inner[i * m..i * m + m].iter_mut().zip(row).for_each(|(cell, y)| *cell += x * y);
-            }
-        }
-    }
-    let Some((values, vectors)) = symmetric_eigen(&inner, m) else {
-        return Leading { values: Vec::new(), width: 0, rows: Vec::new() };
+    let scaled = |at: usize, sums: &[f32], out: &mut [f64]| {
+        let (mean, scale) = features.standards[at];
+        let factor = features.trust[at] * scale / weight;
+        out.iter_mut().zip(sums).zip(total).for_each(|((out, sum), total)| *out = factor * (f64::from(*sum) - mean * total));
     };
+    // YᵀY is small: its eigenvectors give the right singular vectors.
+    let (mut inner, mut row) = (vec![0.0; m * m], vec![0.0; m]);
+    visit(&mut |at, sums| {
+        scaled(at, sums, &mut row);
+        for (cells, x) in inner.chunks_exact_mut(m).zip(&row) {
+            cells.iter_mut().zip(&row).for_each(|(cell, y)| *cell += x * y);
+        }
+    });
+    let Some((values, vectors)) = symmetric_eigen(&inner, m) else { return none() };
     let mut order: Vec<usize> = (0..m).collect();
     order.sort_by(|&a, &b| values[b].total_cmp(&values[a]).then(a.cmp(&b)));
     let largest = order.first().map_or(0.0, |&at| values[at]);
     order.retain(|&at| values[at] > 1e-14 * largest && values[at] > 0.0);
     order.truncate(followed);
     let width = order.len();
-    let mut out = vec![0.0; n_features * width];
-    for (out, row) in out.chunks_exact_mut(width.max(1)).zip(scaled.chunks_exact(m.max(1))) {
-        for (out, &at) in out.iter_mut().zip(&order) {
+    let mut out = Vec::with_capacity(n_features * width);
+    visit(&mut |at, sums| {
+        scaled(at, sums, &mut row);
+        let trust = features.trust[at];
+        out.extend(order.iter().map(|&at| {
             let vector = &vectors[at * m..at * m + m];
-            *out = row.iter().zip(vector).map(|(x, v)| x * v).sum::<f64>() / values[at].sqrt();
-        }
-    }
+            trust * row.iter().zip(vector).map(|(x, v)| x * v).sum::<f64>() / values[at].sqrt()
+        }));
+    });
     Leading { values: order.iter().map(|&at| values[at].sqrt()).collect(), width, rows: out }
 }

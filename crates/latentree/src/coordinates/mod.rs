@@ -12,9 +12,11 @@ pub(crate) mod compressed;
 pub(crate) mod feature_cross;
 pub(crate) mod neighbours;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Batch, Block, ColumnData, Kind, Schema};
+use crate::index::ColIx;
 use crate::moments::ColumnSummary;
 
 /// Frequencies are not divided by less than this.
@@ -55,76 +57,149 @@ pub(crate) struct Coordinates {
     starts: Vec<usize>,
     /// What a row of zeros has.
     base: Vec<f64>,
+    /// All columns, if they are a few long runs: the place of a cell then follows from its column without a look at its map.
+    runs: Vec<Run>,
 }
 
-/// Mean and scale of every feature of a column.
-pub(crate) fn standards(kind: &Kind, summary: &ColumnSummary) -> Vec<(f64, f64)> {
+/// Columns of numbers of one variable, one after the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Run {
+    columns: std::ops::Range<usize>,
+    start: u32,
+    width: u32,
+    /// Where the weights of the first begin.
+    weights: usize,
+}
+
+/// Most runs that rows are looked at by.
+const MOST_RUNS: usize = 64;
+/// Rows that a thread fills at once.
+const PARALLEL_ROWS: usize = 256;
+
+/// The columns as runs, if they are few and all are numbers.
+fn runs(columns: &[ColumnMap]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (column, map) in columns.iter().enumerate() {
+        if map.kind == ColumnKind::Levels {
+            return Vec::new();
+        }
+        let is_full = runs.len() == MOST_RUNS;
+        match runs.last_mut() {
+            Some(run)
+                if (run.start, run.width) == (map.start, map.width)
+                    && run.weights + run.columns.len() * run.width as usize == map.weights =>
+            {
+                run.columns.end += 1;
+            }
+            _ if is_full => return Vec::new(),
+            _ => runs.push(Run { columns: column..column + 1, start: map.start, width: map.width, weights: map.weights }),
+        }
+    }
+    runs
+}
+
+/// The parts of a slice between the ends given.
+pub(crate) fn split<'a>(mut rest: &'a mut [f64], ends: &[usize]) -> Vec<&'a mut [f64]> {
+    let mut parts = Vec::with_capacity(ends.len());
+    for pair in ends.windows(2) {
+        let (part, later) = std::mem::take(&mut rest).split_at_mut(pair[1] - pair[0]);
+        rest = later;
+        parts.push(part);
+    }
+    parts
+}
+
+/// Adds mean and scale of every feature of a column.
+pub(crate) fn extend_standards(kind: &Kind, summary: &ColumnSummary, out: &mut Vec<(f64, f64)>) {
     let weight = summary.weight.max(f64::MIN_POSITIVE);
     match kind {
         Kind::Binary { .. } => {
             let p = summary.levels.get(1).map_or(0.0, |ones| ones / weight);
-            vec![(p, 1.0 / (p * (1.0 - p)).max(RARE).sqrt())]
+            out.push((p, 1.0 / (p * (1.0 - p)).max(RARE).sqrt()));
         }
-        Kind::Categorical { .. } => summary
-            .levels
-            .iter()
-            .map(|level| level / weight)
-            .map(|p| (p, if p > 0.0 { 1.0 / p.max(RARE).sqrt() } else { 0.0 }))
-            .collect(),
-        Kind::Continuous | Kind::Count => {
-            let variance = summary.variance();
-            vec![(summary.mean, if variance > 0.0 { 1.0 / variance.sqrt() } else { 0.0 })]
+        Kind::Categorical { .. } => {
+            let shares = summary.levels.iter().map(|level| level / weight);
+            out.extend(shares.map(|p| (p, if p > 0.0 { 1.0 / p.max(RARE).sqrt() } else { 0.0 })));
         }
+        Kind::Continuous | Kind::Count => out.push(number_standard(summary)),
     }
+}
+
+/// Mean and scale of a column of numbers.
+pub(crate) fn number_standard(summary: &ColumnSummary) -> (f64, f64) {
+    let variance = summary.variance();
+    (summary.mean, if variance > 0.0 { 1.0 / variance.sqrt() } else { 0.0 })
 }
 
 impl Coordinates {
     /// One coordinate per feature; `directions[i]`, where given, are coordinates of variable i as combinations of its standardised features,
     /// a row for each feature.
     pub(crate) fn new(schema: &Schema, summaries: &[ColumnSummary], directions: &[Option<(usize, Vec<f64>)>]) -> Self {
-        let mut columns: Vec<Option<ColumnMap>> = vec![None; schema.columns().len()];
-        let mut starts = vec![0];
-        let (mut weights, mut offsets) = (Vec::new(), Vec::new());
+        let directions = |ix: usize| directions.get(ix).and_then(Option::as_ref);
+        let (mut starts, mut first_weights, mut first_offsets) = (vec![0], vec![0], vec![0]);
         for (ix, variable) in schema.variables().iter().enumerate() {
-            let start = starts[ix];
-            let standards: Vec<Vec<(f64, f64)>> =
-                variable.columns.iter().map(|&column| standards(&schema.column(column).kind, &summaries[column.get()])).collect();
-            let n_features: usize = standards.iter().map(Vec::len).sum();
-            let width = directions.get(ix).and_then(Option::as_ref).map_or(n_features, |it| it.0);
-            let mut feature = 0;
-            for (&column, standards) in variable.columns.iter().zip(&standards) {
-                let (first_weight, first_offset) = (weights.len(), offsets.len());
-                weights.resize(first_weight + standards.len() * width, 0.0);
-                offsets.resize(first_offset + width, 0.0);
-                let rows = weights[first_weight..].chunks_exact_mut(width.max(1));
-                let offset = &mut offsets[first_offset..];
-                for (&(mean, scale), row) in standards.iter().zip(rows) {
-                    match directions.get(ix).and_then(Option::as_ref) {
-                        None => row[feature] = scale,
-                        Some((_, rows)) => {
-                            row.iter_mut().zip(&rows[feature * width..]).for_each(|(out, direction)| *out = scale * direction);
-                        }
-                    }
-                    offset.iter_mut().zip(&*row).for_each(|(sum, weight)| *sum += mean * weight);
-                    feature += 1;
-                }
-                let kind = match schema.column(column).kind {
-                    Kind::Binary { .. } => ColumnKind::Binary,
-                    Kind::Categorical { .. } => ColumnKind::Levels,
-                    Kind::Continuous | Kind::Count => ColumnKind::Number,
-                };
-                let (start, width) = (start as u32, width as u32);
-                columns[column.get()] = Some(ColumnMap { kind, start, width, weights: first_weight, offset: first_offset });
-            }
-            starts.push(start + width);
+            let n_features = feature_cross::n_features(schema, ix);
+            let width = directions(ix).map_or(n_features, |it| it.0);
+            starts.push(starts[ix] + width);
+            first_weights.push(first_weights[ix] + n_features * width);
+            first_offsets.push(first_offsets[ix] + variable.columns.len() * width);
         }
-        let columns: Vec<ColumnMap> = columns.into_iter().map(|map| map.expect("every column belongs to a variable")).collect();
-        let base = vec![0.0; starts[starts.len() - 1]];
-        let mut coordinates = Self { columns, weights, offsets, starts, base };
-        let mut base = std::mem::take(&mut coordinates.base);
-        (0..coordinates.columns.len()).for_each(|column| coordinates.add(column, 0.0, &mut base));
-        coordinates.base = base;
-        coordinates
+        let n = schema.variables().len();
+        let (mut weights, mut offsets, mut base) = (Vec::new(), Vec::new(), vec![0.0; starts[n]]);
+        weights.resize(first_weights[n], 0.0);
+        offsets.resize(first_offsets[n], 0.0);
+        let parts = (split(&mut weights, &first_weights).into_par_iter())
+            .zip(split(&mut offsets, &first_offsets))
+            .zip(split(&mut base, &starts))
+            .enumerate();
+        let maps: Vec<Vec<ColumnMap>> = parts
+            .map(|(ix, ((weights, offsets), base))| {
+                let (mut standards, mut feature) = (Vec::new(), 0);
+                let (start, width) = (starts[ix], starts[ix + 1] - starts[ix]);
+                let map = |(at, &column): (usize, &ColIx)| {
+                    let kind = &schema.column(column).kind;
+                    standards.clear();
+                    extend_standards(kind, &summaries[column.get()], &mut standards);
+                    let first = feature * width;
+                    let offset = &mut offsets[at * width..][..width];
+                    for &(mean, scale) in &standards {
+                        let row = &mut weights[feature * width..][..width];
+                        match directions(ix) {
+                            None => row[feature] = scale,
+                            Some((_, rows)) => {
+                                row.iter_mut().zip(&rows[feature * width..]).for_each(|(out, it)| *out = scale * it);
+                            }
+                        }
+                        offset.iter_mut().zip(&*row).for_each(|(sum, weight)| *sum += mean * weight);
+                        feature += 1;
+                    }
+                    let kind = match kind {
+                        Kind::Binary { .. } => ColumnKind::Binary,
+                        Kind::Categorical { .. } => ColumnKind::Levels,
+                        Kind::Continuous | Kind::Count => ColumnKind::Number,
+                    };
+                    base.iter_mut().zip(&*offset).for_each(|(base, offset)| *base -= offset);
+                    if kind == ColumnKind::Levels {
+                        base.iter_mut().zip(&weights[first..]).for_each(|(base, weight)| *base += weight);
+                    }
+                    ColumnMap {
+                        kind,
+                        start: start as u32,
+                        width: width as u32,
+                        weights: first_weights[ix] + first,
+                        offset: first_offsets[ix] + at * width,
+                    }
+                };
+                schema.variables()[ix].columns.iter().enumerate().map(map).collect()
+            })
+            .collect();
+        let unset = ColumnMap { kind: ColumnKind::Number, start: 0, width: 0, weights: 0, offset: 0 };
+        let mut columns = vec![unset; schema.columns().len()];
+        for (variable, maps) in schema.variables().iter().zip(maps) {
+            variable.columns.iter().zip(maps).for_each(|(column, map)| columns[column.get()] = map);
+        }
+        let runs = runs(&columns);
+        Self { columns, weights, offsets, starts, base, runs }
     }
 
     /// Number of coordinates of all variables.
@@ -142,13 +217,22 @@ impl Coordinates {
         self.starts[variable]..self.starts[variable + 1]
     }
 
-    /// Writes the coordinates of some rows of a batch, row by row.
+    /// Writes the coordinates of some rows of a batch, row by row, on all cores.
     pub(crate) fn fill(&self, batch: &Batch, rows: std::ops::Range<usize>, out: &mut Vec<f64>) {
         let n = self.len();
         out.clear();
+        out.resize(rows.len() * n, 0.0);
+        let strips = out.par_chunks_mut((PARALLEL_ROWS * n).max(1)).enumerate();
+        strips.for_each(|(strip, out)| {
+            let first = rows.start + strip * PARALLEL_ROWS;
+            self.fill_rows(batch, first..(first + PARALLEL_ROWS).min(rows.end), out);
+        });
+    }
+
+    fn fill_rows(&self, batch: &Batch, rows: std::ops::Range<usize>, out: &mut [f64]) {
+        let n = self.len();
         match &batch.block {
             Block::Dense(columns) => {
-                out.resize(rows.len() * n, 0.0);
                 for (column, data) in columns.iter().enumerate() {
                     for (row, out) in rows.clone().zip(out.chunks_exact_mut(n.max(1))) {
                         self.add(column, data.number(row), out);
@@ -156,11 +240,26 @@ impl Coordinates {
                 }
             }
             Block::Sparse(sparse) => {
-                for row in rows {
-                    let at = out.len();
-                    out.extend_from_slice(&self.base);
-                    for (column, value) in sparse.row(row) {
-                        self.add_beyond_zero(column, value, &mut out[at..]);
+                out.chunks_exact_mut(n.max(1)).for_each(|out| out.copy_from_slice(&self.base));
+                if self.runs.is_empty() {
+                    for (row, out) in rows.zip(out.chunks_exact_mut(n.max(1))) {
+                        sparse.row(row).for_each(|(column, value)| self.add_beyond_zero(column, value, out));
+                    }
+                    return;
+                }
+                // One run after the other: its weights are a smaller part of memory.
+                for run in &self.runs {
+                    let width = run.width as usize;
+                    for (row, out) in rows.clone().zip(out.chunks_exact_mut(n.max(1))) {
+                        for (column, value) in sparse.row_within(row, run.columns.clone()) {
+                            if value.is_nan() {
+                                self.add_beyond_zero(column, value, out);
+                                continue;
+                            }
+                            let weights = &self.weights[run.weights + (column - run.columns.start) * width..][..width];
+                            let out = &mut out[run.start as usize..][..width];
+                            out.iter_mut().zip(weights).for_each(|(out, weight)| *out += value * weight);
+                        }
                     }
                 }
             }

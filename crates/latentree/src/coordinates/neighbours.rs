@@ -240,7 +240,7 @@ mod tests {
     fn the_score_of_a_table_is_that_of_its_definition() {
         // 2 × 3 labels, with one row missing on either side.
         let (a, b) = ([0, 0, 1, 1, 0, 1, 2, 0], [0, 1, 2, 2, 0, 1, 0, 3]);
-        let counts = [[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]];
+        let counts: [[f64; 3]; 2] = [[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]];
         let expected: f64 = (0..2)
             .flat_map(|i| (0..3).map(move |j| (i, j)))
             .map(|(i, j)| {

@@ -184,3 +184,99 @@ fn determinant(matrix: &mut [f64], n: usize) -> f64 {
     }
     product
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::data::{ColumnData, Dataset};
+    use crate::distance::{Estimator, estimate};
+    use crate::inference::Inference;
+    use crate::moments::fold;
+    use crate::observer::Silent;
+    use crate::simulate::{ParameterFamily, Shape, Simulation};
+
+    /// Moments of every row there can be, weighted by its probability.
+    fn population(model: &crate::model::LatentTree, states: usize) -> PairMoments {
+        let p = model.schema().variables().len();
+        let n = states.pow(p as u32);
+        let columns = (0..p).map(|ix| (0..n).map(|row| (row / states.pow(ix as u32) % states) as u8).collect());
+        let columns: Vec<ColumnData> = columns.map(ColumnData::Codes8).collect();
+        let rows = Dataset::from_columns(Arc::clone(model.schema()), columns.clone(), None).unwrap();
+        let mut weights = Vec::with_capacity(n);
+        Inference::new(model)
+            .score(&mut rows.source(), &Silent, |_, values| {
+                weights.extend(values.iter().map(|value| value.exp()));
+                Ok(())
+            })
+            .unwrap();
+        let rows = Dataset::from_columns(Arc::clone(model.schema()), columns, Some(weights)).unwrap();
+        fold(&mut rows.source(), PairMoments::new(Arc::clone(model.schema())).unwrap(), &Silent).unwrap()
+    }
+
+    #[test]
+    fn they_multiply_along_the_tree_with_their_signs() {
+        let options = DistanceOptions::exact().hidden_states(Some(3)).estimator(Estimator::Canonical);
+        for seed in 0..8 {
+            let family = ParameterFamily::Categorical { states: 4, hidden_states: 3, separation: 0.5 };
+            let shape = Shape::Random { max_degree: Some(3) };
+            let model = Simulation::new(shape, 5).family(family).seed(seed).model().unwrap();
+            let moments = population(&model, 4);
+            let lower = determinants(&moments, &options, &Silent).unwrap().unwrap();
+            let get = |i: usize, j: usize| lower[i.max(j) * (i.max(j) - 1) / 2 + i.min(j)];
+            let distances = estimate(&moments, &options, &Silent).unwrap();
+            for quartet in (0..5).map(|left_out| (0..5).filter(|&ix| ix != left_out).collect::<Vec<_>>()) {
+                let [a, b, c, d] = quartet[..] else { unreachable!("four are left") };
+                // The split of the quartet is the one whose sum of distances is least.
+                let sums = [(a, b, c, d), (a, c, b, d), (a, d, b, c)];
+                let sum =
+                    |it: &(usize, usize, usize, usize)| distances.get(it.0, it.1).unwrap() + distances.get(it.2, it.3).unwrap();
+                let (a, b, c, d) = sums.into_iter().min_by(|x, y| sum(x).total_cmp(&sum(y))).unwrap();
+                let (left, right) = (get(a, c) * get(b, d), get(a, d) * get(b, c));
+                assert!((left - right).abs() < 1e-9 * left.abs().max(right.abs()), "seed {seed}: {left} {right}");
+            }
+            for i in 0..5 {
+                for j in 0..i {
+                    let distance = distances.get(i, j).unwrap();
+                    assert!((get(i, j).abs() - (-distance / 2.0).exp()).abs() < 1e-9, "seed {seed}: {i} {j}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn independent_variables_have_either_sign_and_their_mean_is_zero() {
+        // Ten independent stars of three variables: 405 pairs of mean 0.
+        let family = ParameterFamily::Categorical { states: 6, hidden_states: 3, separation: 0.7 };
+        let model = Simulation::new(Shape::Star, 3).family(family).seed(1).model().unwrap();
+        let (n, groups) = (2000, 10);
+        let mut columns = Vec::new();
+        let mut builder = crate::data::Schema::builder();
+        for group in 0..groups {
+            let rows = Inference::new(&model).sample(n, group).unwrap();
+            for ix in 0..3 {
+                let codes = rows.batches().iter().flat_map(|batch| match &batch.block {
+                    crate::data::Block::Dense(columns) => {
+                        (0..batch.n_rows).map(|row| columns[ix].number(row) as u8).collect::<Vec<_>>()
+                    }
+                    crate::data::Block::Sparse(_) => unreachable!("samples are dense"),
+                });
+                columns.push(ColumnData::Codes8(codes.collect()));
+                builder = builder.scalar(format!("x{group}.{ix}"), crate::data::Kind::numbered(6));
+            }
+        }
+        let schema = Arc::new(builder.build().unwrap());
+        let data = Dataset::from_columns(Arc::clone(&schema), columns, None).unwrap();
+        let moments = fold(&mut data.source(), PairMoments::new(schema).unwrap(), &Silent).unwrap();
+        let options = DistanceOptions::new().hidden_states(Some(3)).significance(None);
+        let lower = determinants(&moments, &options, &Silent).unwrap().unwrap();
+        let apart = (0..30).flat_map(|i| (0..i).map(move |j| (i, j))).filter(|(i, j)| i / 3 != j / 3);
+        let values: Vec<f64> = apart.map(|(i, j)| lower[i * (i - 1) / 2 + j]).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        // Each is about 1/√n in size, and they are as good as independent: four standard errors of their mean.
+        let scale = (values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64).sqrt();
+        assert!(scale < 2.0 / (n as f64).sqrt(), "{scale}");
+        assert!(mean.abs() < 4.0 * scale / (values.len() as f64).sqrt(), "{mean} {scale}");
+    }
+}

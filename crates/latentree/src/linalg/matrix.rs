@@ -92,6 +92,18 @@ impl Matrix {
         product
     }
 
+    /// The product `rows · self` of rows that are given one after the other.
+    #[must_use]
+    pub(crate) fn times_rows(&self, rows: &[f64]) -> Self {
+        let mut out = Self::zeros(rows.len() / self.n_rows.max(1), self.n_cols);
+        for (row, out) in rows.chunks_exact(self.n_rows).zip(out.cells.chunks_exact_mut(self.n_cols)) {
+            for (x, own) in row.iter().zip(self.cells.chunks_exact(self.n_cols)) {
+                out.iter_mut().zip(own).for_each(|(out, y)| *out += x * y);
+            }
+        }
+        out
+    }
+
     /// The product `selfᵀ · other`.
     ///
     /// # Panics

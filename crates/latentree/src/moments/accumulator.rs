@@ -36,6 +36,9 @@ pub trait Accumulator: Sized + Send {
         1
     }
 
+    /// Does what was put off while batches came: called by executors when a pass has seen its last batch.
+    fn settle(&mut self) {}
+
     /// Ends the pass.
     ///
     /// # Errors

@@ -73,6 +73,7 @@ fn in_order<A: Accumulator>(batches: Receiver<Result<Arc<Batch>>>, mut accumulat
         done += batch.n_rows as u64;
         observer.progress(done);
     }
+    accumulator.settle();
     if observer.cancelled() { Err(Error::Cancelled) } else { Ok(accumulator) }
 }
 
@@ -100,6 +101,7 @@ fn in_lanes<A: Accumulator>(
             break;
         }
     }
+    lanes.par_iter_mut().for_each(Accumulator::settle);
     let mut lanes = lanes.into_iter();
     let mut whole = lanes.next().expect("there is at least one lane");
     lanes.try_for_each(|lane| whole.merge(lane))?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Accumulator;
@@ -76,8 +77,10 @@ impl ColumnSummary {
     }
 }
 
-/// Columns beyond which fewer lanes are kept.
+/// Columns beyond which there is one lane.
 const MANY_COLUMNS: usize = 50_000;
+/// Ranges of columns whose sparse cells are added at once.
+const COLUMN_RANGES: usize = 8;
 
 /// Statistics of every column by itself: missing cells, levels, mean, variance and range.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,6 +89,80 @@ pub struct Summary {
     rows: u64,
     weight: f64,
     columns: Vec<ColumnSummary>,
+    /// Whether no column has labels.
+    #[serde(skip)]
+    all_numbers: bool,
+    /// Sparse rows that are not added yet.
+    #[serde(skip)]
+    unstored: Unstored,
+}
+
+/// Sparse rows, whose cells that are not stored are zeros. They are added when a pass ends, so that a batch costs its stored cells and not all columns.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Unstored {
+    /// Weight of all sparse rows.
+    rows: f64,
+    /// The stored cells of each column; empty if there are no sparse rows.
+    stored: Vec<Stored>,
+}
+
+/// The stored cells of a column, without a division for each: what a cell costs is the line of memory that this fills.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(align(64))]
+struct Stored {
+    weight: f64,
+    /// A value of the column, so that sums of squares keep their digits.
+    shift: f64,
+    sum: f64,
+    squares: f64,
+    low: f64,
+    high: f64,
+    nonzero: u64,
+    /// Weight of missing cells.
+    missing: f64,
+}
+
+impl Stored {
+    const NONE: Self = Self {
+        weight: 0.0,
+        shift: 0.0,
+        sum: 0.0,
+        squares: 0.0,
+        low: f64::INFINITY,
+        high: f64::NEG_INFINITY,
+        nonzero: 0,
+        missing: 0.0,
+    };
+
+    fn add(&mut self, value: f64, weight: f64) {
+        self.nonzero += u64::from(value != 0.0);
+        if self.weight == 0.0 {
+            self.shift = value;
+        }
+        if weight > 0.0 {
+            let distance = value - self.shift;
+            self.weight += weight;
+            self.sum += weight * distance;
+            self.squares += weight * distance * distance;
+            self.low = self.low.min(value);
+            self.high = self.high.max(value);
+        }
+    }
+
+    fn summary(&self) -> ColumnSummary {
+        let none = ColumnSummary { nonzero: self.nonzero, ..ColumnSummary::default() };
+        if self.weight == 0.0 {
+            return none;
+        }
+        let mean = self.sum / self.weight;
+        ColumnSummary {
+            weight: self.weight,
+            mean: self.shift + mean,
+            deviations: (self.squares - self.sum * mean).max(0.0),
+            range: Some((self.low, self.high)),
+            ..none
+        }
+    }
 }
 
 impl Summary {
@@ -95,7 +172,8 @@ impl Summary {
         let columns = schema.columns().iter();
         let columns =
             columns.map(|it| ColumnSummary { levels: vec![0.0; it.kind.n_states().unwrap_or(0)], ..ColumnSummary::default() });
-        Self { columns: columns.collect(), rows: 0, weight: 0.0, schema }
+        let all_numbers = schema.columns().iter().all(|it| it.kind.n_states().is_none());
+        Self { columns: columns.collect(), all_numbers, rows: 0, weight: 0.0, unstored: Unstored::default(), schema }
     }
 
     /// What the columns mean.
@@ -130,7 +208,7 @@ impl Accumulator for Summary {
         let total: f64 = (0..batch.n_rows).map(|row| batch.weight(row)).sum();
         match &batch.block {
             Block::Dense(columns) => {
-                for (summary, column) in self.columns.iter_mut().zip(columns) {
+                self.columns.par_iter_mut().zip(columns).for_each(|(summary, column)| {
                     for row in 0..batch.n_rows {
                         let value = column.number(row);
                         if value.is_nan() {
@@ -139,24 +217,32 @@ impl Accumulator for Summary {
                             summary.add(value, batch.weight(row));
                         }
                     }
-                }
+                });
             }
             Block::Sparse(rows) => {
-                // Cells that are not stored are zeros: added at the end of the batch, all at once.
-                let mut stored = vec![0.0; self.columns.len()];
-                for row in 0..batch.n_rows {
-                    for (column, value) in rows.row(row) {
-                        stored[column] += batch.weight(row);
-                        if value.is_nan() {
-                            self.columns[column].missing += 1;
-                        } else {
-                            self.columns[column].add(value, batch.weight(row));
+                let Unstored { rows: unstored, stored } = &mut self.unstored;
+                stored.resize(self.columns.len(), Stored::NONE);
+                *unstored += total;
+                let range = self.columns.len().div_ceil(COLUMN_RANGES).max(1);
+                let parts = self.columns.par_chunks_mut(range).zip(stored.par_chunks_mut(range)).enumerate();
+                parts.for_each(|(part, (columns, stored))| {
+                    let first = part * range;
+                    for row in 0..batch.n_rows {
+                        let weight = batch.weight(row);
+                        for (column, value) in rows.row_within(row, first..first + columns.len()) {
+                            let (at, stored) = (column - first, &mut stored[column - first]);
+                            if value.is_nan() {
+                                stored.missing += weight;
+                                columns[at].missing += 1;
+                            } else if self.all_numbers || columns[at].levels.is_empty() {
+                                stored.add(value, weight);
+                            } else {
+                                columns[at].add(value, weight);
+                                stored.weight += weight;
+                            }
                         }
                     }
-                }
-                for (summary, stored) in self.columns.iter_mut().zip(&stored) {
-                    summary.add_repeated(0.0, (total - stored).max(0.0));
-                }
+                });
             }
         }
         self.rows += batch.n_rows as u64;
@@ -164,7 +250,7 @@ impl Accumulator for Summary {
         Ok(())
     }
 
-    fn merge(&mut self, other: Self) -> Result<()> {
+    fn merge(&mut self, mut other: Self) -> Result<()> {
         if self.schema != other.schema {
             return Err(Error::Mismatch {
                 left: "one summary".to_owned(),
@@ -172,6 +258,8 @@ impl Accumulator for Summary {
                 problem: "they are of different columns".to_owned(),
             });
         }
+        self.settle();
+        other.settle();
         self.rows += other.rows;
         self.weight += other.weight;
         self.columns.iter_mut().zip(&other.columns).for_each(|(own, other)| own.merge(other));
@@ -182,21 +270,34 @@ impl Accumulator for Summary {
         Self::new(Arc::clone(&self.schema))
     }
 
-    fn lanes(&self) -> usize {
-        // Each lane has its own columns.
-        if self.columns.len() > MANY_COLUMNS { 2 } else { 8 }
+    fn settle(&mut self) {
+        let Unstored { rows, stored } = std::mem::take(&mut self.unstored);
+        self.columns.par_iter_mut().zip(stored).for_each(|(summary, stored)| {
+            if summary.levels.is_empty() {
+                summary.merge(&stored.summary());
+            }
+            summary.add_repeated(0.0, (rows - stored.weight - stored.missing).max(0.0));
+        });
     }
 
-    fn finish(self) -> Result<Self> {
+    fn lanes(&self) -> usize {
+        // Each lane has its own columns; many of them are shared out among threads instead.
+        if self.columns.len() > MANY_COLUMNS { 1 } else { 8 }
+    }
+
+    fn finish(mut self) -> Result<Self> {
+        self.settle();
         Ok(self)
     }
 
     fn to_bytes(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec(self).map_err(|error| Error::format(Place::default(), "summary", error.to_string()))
+        let mut settled = self.clone();
+        settled.settle();
+        serde_json::to_vec(&settled).map_err(|error| Error::format(Place::default(), "summary", error.to_string()))
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let summary: Self =
+        let mut summary: Self =
             serde_json::from_slice(bytes).map_err(|error| Error::format(Place::default(), "summary", error.to_string()))?;
         let fits = |(summary, column): (&ColumnSummary, &crate::data::Column)| {
             summary.levels.len() == column.kind.n_states().unwrap_or(0)
@@ -206,6 +307,7 @@ impl Accumulator for Summary {
         {
             return Err(Error::format(Place::default(), "summary", "its statistics do not fit its columns"));
         }
+        summary.all_numbers = summary.columns.iter().all(|it| it.levels.is_empty());
         Ok(summary)
     }
 }
@@ -254,6 +356,7 @@ mod tests {
         let batch = Batch { first_row: 0, n_rows: 3, block: Block::Sparse(rows), weights: None };
         let mut summary = Summary::new(schema);
         summary.observe(&batch).unwrap();
+        let summary = summary.finish().unwrap();
         assert_eq!(summary.columns()[0].levels, [2.0, 1.0]);
         let b = &summary.columns()[1];
         assert_eq!((b.missing, b.nonzero, b.mean, b.range), (1, 1, 2.0, Some((0.0, 4.0))));

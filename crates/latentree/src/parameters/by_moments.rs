@@ -14,7 +14,7 @@
 //! Exact moments give the exact model. Missing cells are zeros of φ and of the coordinates of a: all holds as long as being missing is independent of
 //! the rest given the hidden parent.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -26,7 +26,7 @@ use super::local_pairs::{LocalPairs, Plan};
 use super::projection::{FLOOR, discrete_table, probabilities, projected_joint, rows_of};
 use super::summaries::{Features, Neighbour, ObservedChild, Summaries, SummaryPlan};
 use crate::coordinates::feature_cross::{self, Directions};
-use crate::coordinates::{Coordinates, FoundCoordinates, standards};
+use crate::coordinates::{Coordinates, FoundCoordinates, number_standard};
 use crate::data::{BatchSource, Schema, SelectedRows};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
@@ -147,16 +147,16 @@ pub fn by_moments(
     let kept = |row: u64| !apart || row % 2 == 1;
     let found = options.coordinates.as_ref().filter(|it| it.0.len() == schema.variables().len());
     let directions = match found {
-        Some(found) => found.0.clone(),
+        Some(found) => Cow::Borrowed(&found.0),
         None => {
             // Directions need not be exact to give exact tables: some rows tell them well enough.
             let rows = ROWS_FOR_PAIRS.max(most_features.saturating_mul(ROWS_FOR_A_FEATURE));
             let step = if apart { 2 } else { (summary.n_rows() / rows).max(1) };
             let mut some = SelectedRows::new(&mut *source, |row| row % step == 0);
-            feature_cross::directions(&schema, summary.columns(), &near, wanted, &mut some, observer)?
+            Cow::Owned(feature_cross::directions(&schema, summary.columns(), &near, wanted, &mut some, observer)?)
         }
     };
-    let mut problem = Problem::new(tree, schema, summary.columns().to_vec(), &directions, options)?;
+    let mut problem = Problem::new(tree, schema, summary.columns(), &directions, options)?;
     problem.warnings.splice(0..0, warnings);
     observer.stage("pairs", source.n_rows_hint());
     let share = if apart { 2 } else { 1 };
@@ -180,10 +180,10 @@ pub fn by_moments(
 }
 
 /// A tree with its variables and views.
-pub(super) struct Problem {
+pub(super) struct Problem<'a> {
     pub(super) tree: Tree,
     pub(super) schema: Arc<Schema>,
-    columns: Vec<ColumnSummary>,
+    columns: &'a [ColumnSummary],
     /// The variable of each observed node.
     variable_of: Vec<Option<usize>>,
     pub(super) plan: Arc<Plan>,
@@ -191,16 +191,16 @@ pub(super) struct Problem {
     warnings: Vec<String>,
 }
 
-impl Problem {
+impl<'a> Problem<'a> {
     pub(super) fn new(
         tree: Tree,
         schema: Arc<Schema>,
-        columns: Vec<ColumnSummary>,
+        columns: &'a [ColumnSummary],
         directions: &Directions,
         options: &MomentOptions,
     ) -> Result<Self> {
         let variable_of = variables_of(&tree, &schema)?;
-        let coordinates = Coordinates::new(&schema, &columns, directions);
+        let coordinates = Coordinates::new(&schema, columns, directions);
         // What the first pass costs: the squares of all views' sizes for every row.
         let budget = (2.0 * MOST_WORK / (ROWS_FOR_PAIRS as f64 * tree.n_hidden().max(1) as f64)).sqrt() / 3.0;
         let most = (budget as usize).clamp(8, MOST_COORDINATES);
@@ -218,7 +218,7 @@ impl Problem {
             views.push(Views::new(&tree, node, n_states, &variable_of, &coordinates, most));
         }
         let rooted = roots(&tree, &schema)?;
-        let plan = Arc::new(Plan { coordinates, views });
+        let plan = Arc::new(Plan { coordinates: Arc::new(coordinates), views });
         Ok(Self { tree, schema, columns, variable_of, plan, rooted, warnings: Vec::new() })
     }
 
@@ -274,7 +274,7 @@ impl Problem {
                 let kind = &self.schema.column(column).kind;
                 let (mean, scale) = match kind.n_states() {
                     Some(_) => (0.0, 1.0),
-                    None => standards(kind, &self.columns[column.get()])[0],
+                    None => number_standard(&self.columns[column.get()]),
                 };
                 let n_labels = kind.n_states().unwrap_or(0);
                 Features { column: column.get(), n_labels, squared: *kind == crate::data::Kind::Continuous, mean, scale }
@@ -338,24 +338,20 @@ impl Problem {
                 joints[node_a.get()] = Some(joint.transposed());
             }
         }
-        let place_of: HashMap<(usize, usize), usize> =
-            plan.neighbours.iter().enumerate().map(|(at, it)| ((it.views, it.features.column), at)).collect();
         // E[φ 1{h}] of every column of an observed neighbour of a hidden node.
-        let columns = |views: usize, variable: usize, node: NodeIx| -> Vec<Matrix> {
-            let members = &self.schema.variables()[variable].columns;
-            let found = members.iter().map(|column| {
-                let at = place_of[&(views, column.get())];
-                let neighbour = &plan.neighbours[at];
-                let cross = Matrix::new(neighbour.features.len(), plan.width(views), moments.neighbours[at].clone());
-                cross.times(&towards(views, node).transposed())
-            });
-            found.collect()
+        let columns = |views: usize, variable: usize, node: NodeIx| {
+            let inverse = towards(views, node).transposed();
+            let (plan, members) = (&plan, &self.schema.variables()[variable].columns);
+            members.iter().map(move |column| {
+                let place = plan.place(views, column.get());
+                inverse.times_rows(moments.of_neighbour(place))
+            })
         };
         let mut builder = LatentTree::builder(Arc::clone(&self.schema), self.tree.clone()).roots(&rooted.roots);
-        for node in self.tree.node_ixs() {
+        let nodes: Vec<NodeIx> = self.tree.node_ixs().collect();
+        let distributions = nodes.par_iter().map(|&node| {
             let parent = rooted.parent[node.get()];
-            let distribution = match (self.variable_of[node.get()], parent.map(|parent| (parent, self.variable_of[parent.get()])))
-            {
+            match (self.variable_of[node.get()], parent.map(|parent| (parent, self.variable_of[parent.get()]))) {
                 (None, None) => Distribution::Discrete(Table::new(
                     fits[place[node.get()]].weights.len(),
                     fits[place[node.get()]].weights.clone(),
@@ -366,9 +362,9 @@ impl Problem {
                 }
                 (None, Some((parent, Some(variable)))) => {
                     // P(h | y) from P(y, h), scaled to the hidden node's own probabilities.
-                    let tables = columns(place[node.get()], variable, parent);
+                    let table = columns(place[node.get()], variable, parent).next().expect("a variable has a column");
                     let fit = &fits[place[node.get()]];
-                    let given = discrete_table(&tables[0]);
+                    let given = discrete_table(&table);
                     let d = given.n_states();
                     let joint = Matrix::from_fn(d, fit.weights.len(), |y, c| given.given(c)[y] * fit.weights[c]);
                     Distribution::Discrete(rows_of(&joint))
@@ -378,15 +374,17 @@ impl Problem {
                     let parent = self.schema.variables()[above].columns[0].get();
                     let labels = probabilities(&self.columns[parent].levels);
                     let members = self.schema.variables()[variable].columns.iter();
-                    let tables: Vec<Matrix> =
-                        members.map(|column| observed_moments(moments, parent, column.get(), labels.len())).collect();
-                    self.emission(variable, &tables, &labels)
+                    let tables = members.map(|column| observed_moments(moments, parent, column.get(), labels.len()));
+                    self.emission(variable, tables, &labels)
                 }
                 (Some(variable), Some((parent, None))) => {
                     let tables = columns(place[parent.get()], variable, node);
-                    self.emission(variable, &tables, &fits[place[parent.get()]].weights)
+                    self.emission(variable, tables, &fits[place[parent.get()]].weights)
                 }
-            };
+            }
+        });
+        let distributions: Vec<Distribution> = distributions.collect();
+        for (node, distribution) in nodes.into_iter().zip(distributions) {
             builder = builder.distribution(node, distribution);
         }
         let model = builder.provenance(Provenance::default()).build()?;
@@ -412,15 +410,15 @@ impl Problem {
     }
 
     /// The distribution of an observed node given its parent from `E[φ 1{h}]` of its columns.
-    fn emission(&self, variable: usize, tables: &[Matrix], weights: &[f64]) -> Distribution {
+    fn emission(&self, variable: usize, tables: impl Iterator<Item = Matrix>, weights: &[f64]) -> Distribution {
         let variable = &self.schema.variables()[variable];
         let members = variable.columns.iter().zip(tables).map(|(&column, table)| {
             let kind = &self.schema.column(column).kind;
             if kind.n_states().is_some() {
-                return Emission::Categorical(discrete_table(table));
+                return Emission::Categorical(discrete_table(&table));
             }
             let summary = &self.columns[column.get()];
-            let (mean, scale) = standards(kind, summary)[0];
+            let (mean, scale) = number_standard(summary);
             let sd = if scale > 0.0 { 1.0 / scale } else { 0.0 };
             let states = weights.iter().enumerate().map(|(c, weight)| {
                 // The weight of a state among the rows where the cell is present.

@@ -18,7 +18,7 @@ const MOST_NUMBERS: usize = 1 << 19;
 /// What is looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Plan {
-    pub(super) coordinates: Coordinates,
+    pub(super) coordinates: Arc<Coordinates>,
     pub(super) views: Vec<Views>,
 }
 

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::local_pairs::Plan;
-use crate::coordinates::column_numbers;
+use crate::coordinates::{column_numbers, split};
 use crate::data::{Batch, Block};
 use crate::error::Result;
 use crate::moments::Accumulator;
@@ -97,8 +97,46 @@ pub(super) struct SummaryPlan {
     pub(super) neighbours: Vec<Neighbour>,
     /// Where those of each column start.
     starts: Vec<usize>,
+    /// Where the sums of each start, and their number at the end.
+    sums: Vec<usize>,
+    /// Columns of numbers one after the other, each of which is a neighbour of one and the same hidden node; empty if there are none or many.
+    runs: Vec<Run>,
     /// Edges between observed columns.
     pub(super) observed: Vec<ObservedChild>,
+}
+
+/// Columns of numbers one after the other whose only neighbour is one hidden node: where their sums are follows from their number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Run {
+    columns: std::ops::Range<usize>,
+    views: usize,
+    /// The first of them among the neighbours, and where its sums begin.
+    place: usize,
+    sums: usize,
+}
+
+/// Most runs that sparse rows are looked at by.
+const MOST_RUNS: usize = 64;
+/// Columns of a run at most, so that threads share them out.
+const LONGEST_RUN: usize = 1 << 16;
+
+/// All columns as runs of counts, if they are few such.
+fn runs(neighbours: &[Neighbour], starts: &[usize], sums: &[usize]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for column in 0..starts.len() - 1 {
+        let place = starts[column];
+        let it = match neighbours.get(place) {
+            Some(it) if starts[column + 1] == place + 1 && it.features.n_labels == 0 && !it.features.squared => it,
+            _ => return Vec::new(),
+        };
+        let is_full = runs.len() == MOST_RUNS;
+        match runs.last_mut() {
+            Some(run) if run.views == it.views && run.columns.len() < LONGEST_RUN => run.columns.end += 1,
+            _ if is_full => return Vec::new(),
+            _ => runs.push(Run { columns: column..column + 1, views: it.views, place, sums: sums[place] }),
+        }
+    }
+    runs
 }
 
 impl SummaryPlan {
@@ -113,7 +151,19 @@ impl SummaryPlan {
         let mut starts = vec![0; plan.coordinates.n_columns() + 1];
         neighbours.iter().for_each(|it| starts[it.features.column + 1] += 1);
         (1..starts.len()).for_each(|column| starts[column] += starts[column - 1]);
-        Self { plan, directions, edges, neighbours, starts, observed }
+        let mut sums = Vec::with_capacity(neighbours.len() + 1);
+        sums.push(0);
+        for it in &neighbours {
+            sums.push(sums[sums.len() - 1] + it.features.len() * plan.views[it.views].width());
+        }
+        let runs = runs(&neighbours, &starts, &sums);
+        Self { plan, directions, edges, neighbours, starts, sums, runs, observed }
+    }
+
+    /// Which neighbour a column is to a hidden node.
+    pub(super) fn place(&self, views: usize, column: usize) -> usize {
+        let places = self.starts[column]..self.starts[column + 1];
+        places.clone().find(|&place| self.neighbours[place].views == views).expect("they are neighbours")
     }
 
     /// Numbers in `a` of a hidden node.
@@ -133,8 +183,8 @@ pub(super) struct Summaries {
     pub(super) thirds: Vec<Vec<f64>>,
     /// `E[a_h a_gᵀ]` of every edge.
     pub(super) edges: Vec<Vec<f64>>,
-    /// `E[φ aᵀ]` of every neighbour.
-    pub(super) neighbours: Vec<Vec<f64>>,
+    /// `E[φ aᵀ]` of all neighbours, one after the other.
+    neighbours: Vec<f64>,
     /// `Σ w a` of the sparse rows, whose zeros are added at the end.
     sparse: Vec<Vec<f64>>,
     /// Sums of the features of an observed edge's child in each label of its parent, by label and feature.
@@ -169,11 +219,28 @@ impl Summaries {
             seconds: widths.iter().map(|width| vec![0.0; width * width]).collect(),
             thirds: (0..widths.len()).map(|ix| vec![0.0; k(ix).pow(3) * (1 + plan.plan.views[ix].extra.len())]).collect(),
             edges: plan.edges.iter().map(|&(a, b)| vec![0.0; widths[a] * widths[b]]).collect(),
-            neighbours: plan.neighbours.iter().map(|it| vec![0.0; it.features.len() * widths[it.views]]).collect(),
+            neighbours: {
+                // Written, not only asked for as zeros: pages that are read before they are written are paid for twice.
+                let n = plan.sums[plan.neighbours.len()];
+                let mut sums = Vec::with_capacity(n);
+                sums.resize(n, 0.0);
+                sums
+            },
             sparse: widths.iter().map(|&width| vec![0.0; width]).collect(),
             observed: vec![BTreeMap::new(); plan.observed.len()],
             plan,
         }
+    }
+
+    /// `E[φ aᵀ]` of a neighbour, features as rows.
+    pub(super) fn of_neighbour(&self, place: usize) -> &[f64] {
+        &self.neighbours[self.plan.sums[place]..self.plan.sums[place + 1]]
+    }
+
+    /// The same, to be written.
+    #[cfg(test)]
+    pub(super) fn of_neighbour_mut(&mut self, place: usize) -> &mut [f64] {
+        &mut self.neighbours[self.plan.sums[place]..self.plan.sums[place + 1]]
     }
 
     /// `a` of every row of a strip.
@@ -244,7 +311,7 @@ impl Accumulator for Summaries {
                     add_outer(sum, batch.weight(row), x, y);
                 }
             });
-            if let Block::Sparse(cells) = &batch.block {
+            if let Block::Sparse(_) = &batch.block {
                 sparse.par_iter_mut().enumerate().for_each(|(ix, sum)| {
                     let width = plan.width(ix);
                     for (row, a) in rows.clone().zip(all[ix].chunks_exact(width)) {
@@ -252,40 +319,57 @@ impl Accumulator for Summaries {
                         sum.iter_mut().zip(a).for_each(|(sum, a)| *sum += weight * a);
                     }
                 });
-                // Ranges of columns at once: each has its own neighbours.
-                let n_columns = plan.starts.len() - 1;
-                let mut ranges = Vec::with_capacity(COLUMN_RANGES);
-                let mut rest = neighbours.as_mut_slice();
-                for range in 0..COLUMN_RANGES {
-                    let columns = n_columns * range / COLUMN_RANGES..n_columns * (range + 1) / COLUMN_RANGES;
-                    let (own, others) = rest.split_at_mut(plan.starts[columns.end] - plan.starts[columns.start]);
-                    rest = others;
-                    ranges.push((columns, own));
-                }
-                ranges.into_par_iter().for_each(|(columns, sums)| {
-                    let first = plan.starts[columns.start];
-                    for (at, row) in rows.clone().enumerate() {
-                        let weight = batch.weight(row);
-                        for (column, value) in cells.row_within(row, columns.clone()) {
-                            for place in plan.starts[column]..plan.starts[column + 1] {
-                                let neighbour = &plan.neighbours[place];
-                                let width = plan.width(neighbour.views);
-                                let a = &all[neighbour.views][at * width..(at + 1) * width];
-                                neighbour.features.add_beyond_zero(value, weight, a, &mut sums[place - first]);
+            }
+            match &batch.block {
+                Block::Sparse(cells) if !plan.runs.is_empty() => {
+                    let ends = plan.runs.iter().map(|run| run.sums).chain([plan.sums[plan.neighbours.len()]]);
+                    let parts = split(neighbours, &ends.collect::<Vec<_>>());
+                    parts.into_par_iter().zip(&plan.runs).for_each(|(sums, run)| {
+                        let width = plan.width(run.views);
+                        for (row, a) in rows.clone().zip(all[run.views].chunks_exact(width)) {
+                            let weight = batch.weight(row);
+                            for (column, value) in cells.row_within(row, run.columns.clone()) {
+                                let at = column - run.columns.start;
+                                let features = &plan.neighbours[run.place + at].features;
+                                features.add_beyond_zero(value, weight, a, &mut sums[at * 2 * width..][..2 * width]);
                             }
                         }
-                    }
-                });
-            }
-            let dense = matches!(batch.block, Block::Dense(_));
-            neighbours.par_iter_mut().zip(&plan.neighbours).filter(|_| dense).for_each(|(sum, neighbour)| {
-                let width = plan.width(neighbour.views);
-                let mut values = Vec::new();
-                column_numbers(batch, neighbour.features.column, rows.clone(), &mut values);
-                for ((row, value), a) in rows.clone().zip(&values).zip(all[neighbour.views].chunks_exact(width)) {
-                    neighbour.features.add(*value, batch.weight(row), a, sum);
+                    });
                 }
-            });
+                Block::Sparse(cells) => {
+                    // Ranges of columns at once: each has its own neighbours.
+                    let n_columns = plan.starts.len() - 1;
+                    let ends = (0..=COLUMN_RANGES).map(|range| n_columns * range / COLUMN_RANGES);
+                    let places: Vec<usize> = ends.clone().map(|column| plan.starts[column]).collect();
+                    let columns: Vec<usize> = ends.collect();
+                    let parts = split(neighbours, &places.iter().map(|&place| plan.sums[place]).collect::<Vec<_>>());
+                    parts.into_par_iter().enumerate().for_each(|(range, sums)| {
+                        let base = plan.sums[places[range]];
+                        for (at, row) in rows.clone().enumerate() {
+                            let weight = batch.weight(row);
+                            for (column, value) in cells.row_within(row, columns[range]..columns[range + 1]) {
+                                for place in plan.starts[column]..plan.starts[column + 1] {
+                                    let neighbour = &plan.neighbours[place];
+                                    let width = plan.width(neighbour.views);
+                                    let a = &all[neighbour.views][at * width..(at + 1) * width];
+                                    neighbour.features.add_beyond_zero(value, weight, a, &mut sums[plan.sums[place] - base..]);
+                                }
+                            }
+                        }
+                    });
+                }
+                Block::Dense(_) => {
+                    let parts = split(neighbours, &plan.sums);
+                    parts.into_par_iter().zip(&plan.neighbours).for_each(|(sum, neighbour)| {
+                        let width = plan.width(neighbour.views);
+                        let mut values = Vec::new();
+                        column_numbers(batch, neighbour.features.column, rows.clone(), &mut values);
+                        for ((row, value), a) in rows.clone().zip(&values).zip(all[neighbour.views].chunks_exact(width)) {
+                            neighbour.features.add(*value, batch.weight(row), a, sum);
+                        }
+                    });
+                }
+            }
             observed.par_iter_mut().zip(&plan.observed).for_each(|(table, child)| {
                 let (mut labels, mut values) = (Vec::new(), Vec::new());
                 column_numbers(batch, child.parent, rows.clone(), &mut labels);
@@ -318,7 +402,7 @@ impl Accumulator for Summaries {
         add_all(&mut self.seconds, &other.seconds);
         add_all(&mut self.thirds, &other.thirds);
         add_all(&mut self.edges, &other.edges);
-        add_all(&mut self.neighbours, &other.neighbours);
+        self.neighbours.iter_mut().zip(&other.neighbours).for_each(|(own, other)| *own += other);
         add_all(&mut self.sparse, &other.sparse);
         for (own, other) in self.observed.iter_mut().zip(other.observed) {
             other.into_iter().for_each(|(key, weight)| *own.entry(key).or_default() += weight);
@@ -332,11 +416,13 @@ impl Accumulator for Summaries {
 
     fn finish(mut self) -> Result<Self> {
         let weight = self.weight.max(f64::MIN_POSITIVE);
-        for (sum, neighbour) in self.neighbours.iter_mut().zip(&self.plan.neighbours) {
+        let parts = split(&mut self.neighbours, &self.plan.sums);
+        parts.into_par_iter().zip(&self.plan.neighbours).for_each(|(sum, neighbour)| {
             neighbour.features.add(0.0, 1.0, &self.sparse[neighbour.views], sum);
-        }
+            sum.iter_mut().for_each(|sum| *sum /= weight);
+        });
         self.sparse.iter_mut().for_each(|sum| sum.fill(0.0));
-        for sums in [&mut self.seconds, &mut self.thirds, &mut self.edges, &mut self.neighbours] {
+        for sums in [&mut self.seconds, &mut self.thirds, &mut self.edges] {
             sums.iter_mut().flatten().for_each(|sum| *sum /= weight);
         }
         Ok(self)

@@ -67,7 +67,7 @@ fn from_population(truth: &LatentTree, options: &MomentOptions) -> (LatentTree, 
             ColumnSummary { weight: rows, levels, ..ColumnSummary::default() }
         })
         .collect();
-    let mut problem = Problem::new(tree.clone(), schema.clone(), columns, &Vec::new(), options).unwrap();
+    let mut problem = Problem::new(tree.clone(), schema.clone(), &columns, &Vec::new(), options).unwrap();
     let coordinates = problem.plan.coordinates.clone();
     // Coordinates of every value of every column, and their means given the states of a node.
     let values: Vec<Vec<Vec<f64>>> = (0..n_columns)
@@ -175,11 +175,11 @@ fn from_population(truth: &LatentTree, options: &MomentOptions) -> (LatentTree, 
         let scaled = Matrix::from_fn(table.n_rows(), table.n_cols(), |i, j| table[(i, j)] * marginals[node_a.get()][i]);
         sum.copy_from_slice(means[a].times(&scaled).times(&means[b].transposed()).cells());
     }
-    for (neighbour, sum) in plan.neighbours.iter().zip(&mut moments.neighbours) {
+    for (place, neighbour) in plan.neighbours.iter().enumerate() {
         let node = NodeIx::new(plan.plan.views[neighbour.views].node);
         let table = &conditionals(truth, node, &marginals)[node_of(neighbour.features.column).get()];
         let scaled = Matrix::from_fn(table.n_cols(), table.n_rows(), |y, c| table[(c, y)] * marginals[node.get()][c]);
-        sum.copy_from_slice(scaled.times(&means[neighbour.views].transposed()).cells());
+        moments.of_neighbour_mut(place).copy_from_slice(scaled.times(&means[neighbour.views].transposed()).cells());
     }
     for (child, table) in plan.observed.iter().zip(&mut moments.observed) {
         let (node_a, node_b) = (node_of(child.parent), node_of(child.features.column));
@@ -221,8 +221,7 @@ fn passes_merge_and_carry_over_bytes() {
     let summary = crate::moments::fold(&mut source, crate::moments::Summary::new(Arc::clone(truth.schema())), &Silent).unwrap();
     let options = MomentOptions::new(2);
     let mut problem =
-        Problem::new(truth.tree().clone(), Arc::clone(truth.schema()), summary.columns().to_vec(), &Vec::new(), &options)
-            .unwrap();
+        Problem::new(truth.tree().clone(), Arc::clone(truth.schema()), summary.columns(), &Vec::new(), &options).unwrap();
     let whole = {
         let mut it = LocalPairs::new(Arc::clone(&problem.plan));
         data.batches().iter().for_each(|batch| it.observe(batch).unwrap());
