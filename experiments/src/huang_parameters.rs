@@ -96,7 +96,7 @@ pub(crate) fn balanced_model(p: usize, branching: usize, d: usize, k: usize, see
 }
 
 /// The tables counted with the hidden states shown.
-fn complete(truth: &LatentTree, source: &mut dyn BatchSource) -> Result<LatentTree> {
+pub(crate) fn complete(truth: &LatentTree, source: &mut dyn BatchSource) -> Result<LatentTree> {
     let schema = Arc::clone(source.schema());
     let column = |node: NodeIx| schema.find_column(truth.tree().name(node)).map_or(0, ColIx::get);
     let columns: Vec<usize> = truth.tree().node_ixs().map(column).collect();

@@ -40,7 +40,8 @@ pub(crate) struct RuffiniArgs {
 }
 
 struct Problem {
-    means: Matrix,
+    /// What features are divided by.
+    scales: Vec<f64>,
     first: Vec<f64>,
     whitening: Whitening,
     tensor: WhitenedTensor,
@@ -95,19 +96,32 @@ fn sample(args: &RuffiniArgs, n: usize, rng: &mut ChaCha8Rng) -> Result<(Matrix,
     Ok((means, rows))
 }
 
-fn moments(means: Matrix, rows: &[Row], k: usize) -> Result<Problem> {
-    let d = means.n_rows();
+/// Moments of the features, or of the features by the roots of their means: a cell of the second moment of counts has a variance of about `E[x_i] E[x_j]/n`, so
+/// that the noise of scaled cells is alike.
+fn moments(rows: &[Row], d: usize, k: usize, scaled: bool) -> Result<Problem> {
     let share = 1.0 / rows.len() as f64;
-    let (mut first, mut second) = (vec![0.0; d], Matrix::zeros(d, d));
+    let mut means = vec![0.0; d];
+    rows.iter().flatten().for_each(|&(i, x)| means[i] += share * x);
+    let scales: Vec<f64> = means.iter().map(|mean| if scaled && *mean > 0.0 { mean.sqrt() } else { 1.0 }).collect();
+    let first: Vec<f64> = means.iter().zip(&scales).map(|(mean, scale)| mean / scale).collect();
+    let mut second = Matrix::zeros(d, d);
+    let mut mean_square = 0.0;
     for row in rows {
+        let (mut squares, mut own, mut factorial) = (0.0, 0.0, 0.0);
         for &(i, x) in row {
-            first[i] += share * x;
-            row.iter().for_each(|&(j, y)| second[(i, j)] += share * x * y);
-            second[(i, i)] -= share * x;
+            row.iter().for_each(|&(j, y)| second[(i, j)] += share * x * y / (scales[i] * scales[j]));
+            let square = scales[i] * scales[i];
+            second[(i, i)] -= share * x / square;
+            squares += x * x / square;
+            own += (x * x / square).powi(2);
+            factorial += ((x * x - x) / square).powi(2);
         }
+        mean_square += share * (squares * squares - own + factorial);
     }
-    let whitening = Whitening::of_symmetric(&second, k, 0.0)?;
-    let w = whitening.whitener(0);
+    let squared_norm: f64 = second.cells().iter().map(|cell| cell * cell).sum();
+    let whitening = Whitening::of_symmetric(&second, k, cell_noise(mean_square, squared_norm, d * d, rows.len() as f64))?;
+    // The whitener of counts as they are.
+    let w = Matrix::from_fn(d, k, |i, a| whitening.whitener(0)[(i, a)] / scales[i]);
     // Slice r without its diagonals: x_r times the second factorial moment of the row less one count of r.
     let mut slices = vec![0.0; d * k * k];
     let (mut y, mut pairs) = (vec![0.0; k], vec![0.0; k * k]);
@@ -141,11 +155,14 @@ fn moments(means: Matrix, rows: &[Row], k: usize) -> Result<Problem> {
             out.iter_mut().zip(&slices[r * k * k..]).for_each(|(out, cell)| *out += w[(r, a)] * cell);
         }
     }
+    for (slice, scale) in slices.chunks_exact_mut(k * k).zip(&scales) {
+        slice.iter_mut().for_each(|cell| *cell /= scale);
+    }
     let (tensor, slices) = (WhitenedTensor::tensor(k, &tensor)?, WhitenedTensor::slices(k, &slices)?);
     let noise =
         |mean_square: f64, squared_norm: f64, cells: usize| cell_noise(mean_square, squared_norm, cells, rows.len() as f64);
     let noise_ratio = (noise(sixth, tensor.norm().powi(2), k * k * k) / noise(fourth, k as f64, k * k)).powi(2);
-    Ok(Problem { means, first, whitening, tensor, slices, noise_ratio })
+    Ok(Problem { scales, first, whitening, tensor, slices, noise_ratio })
 }
 
 fn error(truth: &Matrix, found: &Matrix) -> f64 {
@@ -165,6 +182,10 @@ enum Recovery {
     First,
     /// Diagonals of the turned slices, SVTD's.
     Slices,
+    /// The same, projected onto the range of the second moment.
+    Projected,
+    /// The overall mean and what differs from it, with the noise of the second moment taken off.
+    Shrunk,
     /// Second and third moments weighed by their noise.
     Coupled,
 }
@@ -174,36 +195,46 @@ fn means(problem: &Problem, components: &Components, recovery: Recovery) -> Resu
     let mixture = match recovery {
         Recovery::Tensor => Mixture::recover(whitening, components, None)?,
         Recovery::First => Mixture::recover(whitening, components, Some(&[first]))?,
-        Recovery::Slices => Mixture::from_slices(slices, components, first)?,
+        Recovery::Slices => Mixture::from_slices(slices, components, first, None)?,
+        Recovery::Projected => Mixture::from_slices(slices, components, first, Some(whitening))?,
+        Recovery::Shrunk => Mixture::recover_shrunk(whitening, components, first)?,
         Recovery::Coupled => Mixture::recover_coupled(whitening, tensor, components, &[first], *noise_ratio)?,
     };
-    Ok(mixture.means[0].clone())
+    Ok(Matrix::from_fn(first.len(), components.n_components(), |i, c| mixture.means[0][(i, c)] * problem.scales[i]))
 }
 
-/// A method, whether it is given the whole tensor or the d slices, and its recovery.
+/// A method, whether it is given the whole tensor or the d slices, whether of scaled features, and its recovery.
 struct Method {
     name: &'static str,
     decomposition: Decomposition,
     whole: bool,
+    scaled: bool,
     recovery: Recovery,
 }
 
-const METHODS: [Method; 9] = {
+const METHODS: [Method; 11] = {
     use Decomposition::{Als, Sidiwo, Svd, Svtd, Tpm};
-    use Recovery::{Coupled, First, Slices, Tensor};
-    const fn method(name: &'static str, decomposition: Decomposition, whole: bool, recovery: Recovery) -> Method {
-        Method { name, decomposition, whole, recovery }
+    use Recovery::{Coupled, First, Projected, Shrunk, Slices, Tensor};
+    const fn method(
+        name: &'static str,
+        decomposition: Decomposition,
+        (whole, scaled): (bool, bool),
+        recovery: Recovery,
+    ) -> Method {
+        Method { name, decomposition, whole, scaled, recovery }
     }
     [
-        method("tpm", Tpm, true, Tensor),
-        method("svd", Svd, false, First),
-        method("svtd", Svtd, false, Slices),
-        method("als", Als, true, Tensor),
-        method("sidiwo", Sidiwo, true, First),
-        method("sidiwo, coupled recovery", Sidiwo, true, Coupled),
-        method("tpm, means by slices", Tpm, true, Slices),
-        method("svtd of the tensor, means by slices", Svtd, true, Slices),
-        method("sidiwo, means by slices", Sidiwo, true, Slices),
+        method("tpm, as published", Tpm, (true, false), Tensor),
+        method("svd, as published", Svd, (false, false), First),
+        method("svtd, as published", Svtd, (false, false), Slices),
+        method("als, as published", Als, (true, false), Tensor),
+        method("sidiwo, as published", Sidiwo, (true, false), First),
+        method("sidiwo, coupled recovery", Sidiwo, (true, false), Coupled),
+        method("svtd, projected", Svtd, (false, false), Projected),
+        method("sidiwo, shrunk", Sidiwo, (true, false), Shrunk),
+        method("tpm, scaled", Tpm, (true, true), Tensor),
+        method("svtd, scaled and projected", Svtd, (false, true), Projected),
+        method("sidiwo, scaled and shrunk", Sidiwo, (true, true), Shrunk),
     ]
 };
 
@@ -213,8 +244,8 @@ fn mean(values: &[f64]) -> f64 {
 
 pub(crate) fn run(args: &RuffiniArgs) -> Result<Results> {
     let title = format!(
-        "Ruffini 2019, Figure 2.1: Poisson naive Bayes, d = {}, k = {}, {} runs (the figure has no numbers to copy)",
-        args.features, args.components, args.runs
+        "Ruffini 2019, Figure 2.1: Poisson naive Bayes, d = {}, k = {}, {} runs from seed {} (the figure has no numbers to copy)",
+        args.features, args.components, args.runs, args.first_seed
     );
     let header = ["n", "method", "mean error", "standard error", "relative to tpm", "median ms after the moments"];
     let mut results = Results::new(title, &header);
@@ -223,17 +254,19 @@ pub(crate) fn run(args: &RuffiniArgs) -> Result<Results> {
         for run in 0..args.runs {
             let mut rng = ChaCha8Rng::seed_from_u64(args.first_seed + run);
             let (truth, rows) = sample(args, n, &mut rng)?;
-            let problem = moments(truth, &rows, args.components)?;
+            let [plain, scaled] = [false, true].map(|scaled| moments(&rows, args.features, args.components, scaled));
+            let (plain, scaled) = (plain?, scaled?);
             for (ix, method) in METHODS.iter().enumerate() {
+                let problem = if method.scaled { &scaled } else { &plain };
                 let start = Instant::now();
                 let of = if method.whole { &problem.tensor } else { &problem.slices };
                 let components = method.decomposition.decompose(of, &Options::new().seed(run))?;
-                let found = means(&problem, &components, method.recovery)?;
+                let found = means(problem, &components, method.recovery)?;
                 times[ix].push(1e3 * start.elapsed().as_secs_f64());
-                errors[ix].push(error(&problem.means, &found));
+                errors[ix].push(error(&truth, &found));
             }
-            let same = Matrix::from_fn(args.features, args.components, |i, _| problem.first[i]);
-            errors[METHODS.len()].push(error(&problem.means, &same));
+            let same = Matrix::from_fn(args.features, args.components, |i, _| plain.first[i]);
+            errors[METHODS.len()].push(error(&truth, &same));
         }
         let names = METHODS.iter().map(|method| method.name).chain(["every column E[x]"]);
         for (ix, name) in names.enumerate() {

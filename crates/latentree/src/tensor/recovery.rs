@@ -77,14 +77,63 @@ impl Mixture {
         Ok(Self::ordered(weights, means, total, unsure))
     }
 
+    /// The mixture of components of exchangeable views whose second moment is of samples, with the noise of the
+    /// [whitening](Whitening::of_symmetric) taken off: means are
+    ///
+    /// ```text
+    /// E[x] + E diag(a) (o_c / s_c − u)        u = Wᵀ E[x]        s_c = u·o_c
+    /// ```
+    ///
+    /// so that only what differs from the overall mean is uncertain. An eigenvalue λ̂ of the second moment is that of a signal ℓ plus noise of edge e
+    /// (the [level](super::Spectrum::noise) that noise alone reaches): `λ̂ = ℓ + e²/4ℓ`, its eigenvector has the squared cosine `c² = 1 − e²/4ℓ²` with the signal's,
+    /// and the best estimate of the signal along it is `ℓ c²`, so `a² = ℓ c²/λ̂`, and 0 at the edge and below (Donoho, Gavish and Johnstone 2018, for
+    /// symmetric noise). With exact moments a is 1, and this is [`recover`](Self::recover).
+    ///
+    /// # Errors
+    /// If there are several views, or sizes do not fit together.
+    pub fn recover_shrunk(whitening: &Whitening, components: &Components, first_moment: &[f64]) -> Result<Self> {
+        let k = components.n_components();
+        let (whitener, unwhitener) = (whitening.whitener(0), whitening.unwhitener(0));
+        let fits = whitening.n_views() == 1 && whitening.n_components() == k && first_moment.len() == whitener.n_rows();
+        if !fits || first_moment.iter().any(|x| !x.is_finite()) {
+            let problem = "one exchangeable view is expected, with a finite first moment of its size".to_owned();
+            return Err(Error::Mismatch { left: "components".to_owned(), right: "the whitening".to_owned(), problem });
+        }
+        let mut overall = vec![0.0; k];
+        for (x, row) in first_moment.iter().enumerate().map(|(i, x)| (x, whitener.row(i))) {
+            overall.iter_mut().zip(row).for_each(|(out, weight)| *out += x * weight);
+        }
+        let spectrum = &whitening.spectra()[0];
+        let shrinkage: Vec<f64> = spectrum.values[..k].iter().map(|&value| shrinkage(value, spectrum.noise)).collect();
+        let scales: Vec<f64> = (0..k).map(|c| components.vectors.row(c).iter().zip(&overall).map(|(o, u)| o * u).sum()).collect();
+        let usable = |scale: f64| scale * scale > LEAST_WEIGHT;
+        let unsure = scales.iter().filter(|scale| !usable(**scale)).count();
+        let scales: Vec<f64> = scales.into_iter().map(|scale| if usable(scale) { scale } else { LEAST_WEIGHT.sqrt() }).collect();
+        let shifts = Matrix::from_fn(k, k, |a, c| shrinkage[a] * (components.vectors[(c, a)] / scales[c] - overall[a]));
+        let shifted = unwhitener.times(&shifts);
+        let means = Matrix::from_fn(first_moment.len(), k, |i, c| first_moment[i] + shifted[(i, c)]);
+        let total: f64 = scales.iter().map(|scale| scale * scale).sum();
+        let weights = scales.iter().map(|scale| scale * scale / total).collect();
+        Ok(Self::ordered(weights, vec![means], total, unsure))
+    }
+
     /// The mixture by SVTD's last steps (Ruffini 2019, Algorithm 1, lines 5 to 9): means are read off the diagonals of whitened
     /// slices, one per coordinate of a view, and weights solve `M ω = E[x]` by least squares, with negative ones set to the
-    /// least weight.
+    /// least weight. Means lie in the range of the second moment: with a `range` they are projected onto that of its whitening, which takes off
+    /// what noise put outside.
     ///
     /// # Errors
     /// If the slices have another number of components, or the first moment is not one finite number per slice.
-    pub fn from_slices(slices: &WhitenedTensor, components: &Components, first_moment: &[f64]) -> Result<Self> {
-        let means = components.values(slices)?;
+    pub fn from_slices(
+        slices: &WhitenedTensor,
+        components: &Components,
+        first_moment: &[f64],
+        range: Option<&Whitening>,
+    ) -> Result<Self> {
+        let mut means = components.values(slices)?;
+        if let Some(range) = range.filter(|range| range.n_views() == 1 && range.whitener(0).n_rows() == means.n_rows()) {
+            means = range.unwhitener(0).times(&range.whitener(0).transposed_times(&means));
+        }
         if first_moment.len() != means.n_rows() || first_moment.iter().any(|x| !x.is_finite()) {
             let problem = format!("{} finite numbers are expected, one per slice", means.n_rows());
             return Err(Error::Mismatch { left: "the first moment".to_owned(), right: "slices".to_owned(), problem });
@@ -102,6 +151,15 @@ impl Mixture {
         let means = means.iter().map(|view| Matrix::from_fn(view.n_rows(), order.len(), |i, c| view[(i, order[c])])).collect();
         Self { weights: order.iter().map(|&c| weights[c]).collect(), means, components: order, total, unsure }
     }
+}
+
+/// By what a direction of a second moment with this eigenvalue is shortened, if noise alone reaches `edge`.
+fn shrinkage(value: f64, edge: f64) -> f64 {
+    if value <= edge || value <= 0.0 {
+        return 0.0;
+    }
+    let signal = 0.5 * (value + (value * value - edge * edge).sqrt());
+    (signal * (1.0 - (0.5 * edge / signal).powi(2)) / value).sqrt()
 }
 
 /// The shortest s that minimises `Σ_v ‖A_v s − b_v‖² / ‖b_v‖²`.

@@ -195,9 +195,11 @@ fn exchangeable_views_are_recovered_from_one_matrix_its_factor_and_its_slices() 
                     continue;
                 };
                 assert!(components.residual < 1e-9, "{method} {components:?}");
-                let by_slices = Mixture::from_slices(&slices, &components, first).unwrap();
+                let by_slices = Mixture::from_slices(&slices, &components, first, None).unwrap();
+                let projected = Mixture::from_slices(&slices, &components, first, Some(&whitening)).unwrap();
                 let by_moments = Mixture::recover(&whitening, &components, Some(&[first])).unwrap();
-                for mixture in [by_slices, by_moments] {
+                let shrunk = Mixture::recover_shrunk(&whitening, &components, first).unwrap();
+                for mixture in [by_slices, projected, by_moments, shrunk] {
                     let (weight, mean) = truth.error(&mixture);
                     assert!(weight < 1e-8 && mean < 1e-8, "seed {seed} {method}: {weight:.1e} {mean:.1e}");
                 }
