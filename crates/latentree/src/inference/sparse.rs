@@ -27,6 +27,8 @@ use crate::index::NodeIx;
 const LARGEST_POWER: i32 = 300;
 /// A node visited by one sparse row costs about as much as this many in the dense schedule, which works on many rows at once.
 const COST: usize = 8;
+/// Rows of a part at least, unless there are fewer than two parts.
+const ROWS_OF_A_PART: usize = 512;
 /// Rows that are looked at to choose between the two.
 const TRIAL_ROWS: usize = 64;
 /// Relative messages are rescaled outside of this range.
@@ -268,7 +270,9 @@ impl SparsePlan {
     /// Expected counts of all rows of a sparse batch.
     pub(crate) fn expect(&self, batch: &Batch, rows: &SparseRows, layout: &CountLayout) -> Expectation {
         let n_rows = rows.n_rows();
-        let parts: Vec<Range<usize>> = (0..PARTS).map(|ix| ix * n_rows / PARTS..(ix + 1) * n_rows / PARTS).collect();
+        // Each part has arrays of the size of the model, which few rows do not pay for.
+        let n_parts = (n_rows / ROWS_OF_A_PART).clamp(2, PARTS);
+        let parts: Vec<Range<usize>> = (0..n_parts).map(|ix| ix * n_rows / n_parts..(ix + 1) * n_rows / n_parts).collect();
         let part = |range: Range<usize>| {
             let mut totals = Expectation { counts: Vec::new(), rows: 0, weight: 0.0, log_likelihood: 0.0, impossible_rows: 0 };
             let mut walk = Walk::new(self);
@@ -280,13 +284,15 @@ impl SparsePlan {
             (walk, totals)
         };
         let parts: Vec<(Walk, Expectation)> = parts.into_par_iter().filter(|it| !it.is_empty()).map(part).collect();
-        let mut sums = Walk::new(self);
         let mut totals = Expectation::none(layout);
-        for (part, part_totals) in &parts {
-            sums.add(part);
-            totals.add(part_totals);
+        parts.iter().for_each(|part| totals.add(&part.1));
+        let sums = parts.into_iter().map(|part| part.0).reduce(|mut sums, part| {
+            sums.add(&part);
+            sums
+        });
+        if let Some(sums) = sums {
+            self.push_down(sums, totals.weight, layout, &mut totals.counts);
         }
-        self.push_down(sums, totals.weight, layout, &mut totals.counts);
         totals
     }
 
