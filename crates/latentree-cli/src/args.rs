@@ -96,7 +96,7 @@ pub(crate) enum Command {
     #[command(
         after_help = "Learners: likelihood (several trees polished by likelihood), nj, snj, rg, clrg, clnj, clblind, plrg, chow-liu, reg-clrg and reg-clnj \
                       (only the hidden variables that raise BIC), hclt (a hidden variable per inner node of the Chow-Liu tree); auto \
-                      takes likelihood for up to 300 variables, nj for a matrix of distances, else clnj.\n\
+                      takes likelihood for up to 1000 variables, nj for a matrix of distances, else clnj.\n\
                       Parameters: continuous columns give a Gaussian model and --distance symmetric a symmetric one, by the lengths of edges; all \
                       others hidden variables of --hidden-states states, by moments and then EM.\n\
                       An ending of .nwk, .dot or .graphml writes the tree in that format.\n\

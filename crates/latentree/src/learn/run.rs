@@ -17,7 +17,7 @@ use crate::observer::Observer;
 use crate::parameters::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};
 use crate::selection::CandidateScore;
 use crate::structure::{
-    LearnedStructure, LearnerName, MOST_FOR_LIKELIHOOD, Resampling, StructureInput, bootstrap_structure, describe_forest,
+    LearnedStructure, LearnerName, MOST_FOR_HALVES, Resampling, StructureInput, bootstrap_structure, describe_forest,
     learn_structure,
 };
 use crate::tree::Tree;
@@ -241,10 +241,8 @@ impl Learning {
             return Ok(Some(within));
         }
         let is_scalar = |ix| schema.scalar_kind(ix).is_some_and(|kind| kind.n_states().is_none_or(|n_states| n_states <= 2));
-        let by_rule = self.structure == LearnerName::Auto
-            && schema.variables().len() <= MOST_FOR_LIKELIHOOD
-            && schema.variable_ixs().all(is_scalar);
-        Ok((by_rule || self.structure == LearnerName::Likelihood).then_some(2))
+        let asked = matches!(self.structure, LearnerName::Auto | LearnerName::Likelihood);
+        Ok((asked && schema.variables().len() <= MOST_FOR_HALVES && schema.variable_ixs().all(is_scalar)).then_some(2))
     }
 
     fn tree_of(&self, input: &mut Input<'_>, observer: &dyn Observer) -> Result<LearnedStructure> {

@@ -47,8 +47,8 @@ pub use contraction::{DEFAULT_CONTRACTION, contract_short};
 pub use distance_spanning_tree::distance_spanning_tree;
 pub use edge_lengths::{FittedLengths, least_squares_lengths};
 pub use learn::{
-    FEWEST_ROWS, LearnedStructure, MOST_FOR_ALL_PAIRS, MOST_FOR_LIKELIHOOD, Resampling, StructureInput, StructureOptions,
-    bootstrap_structure, describe_forest, learn_structure,
+    FEWEST_ROWS, LearnedStructure, MOST_FOR_ALL_PAIRS, MOST_FOR_HALVES, MOST_FOR_LIKELIHOOD, Resampling, StructureInput,
+    StructureOptions, bootstrap_structure, describe_forest, learn_structure,
 };
 pub use learner::{StructureLearner, completed};
 pub use learner_name::{Contraction, LearnerName};
