@@ -11,9 +11,6 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Gamma, Poisson};
 
-/// Rows of one batch.
-const ROWS: usize = 1024;
-
 /// A model whose leaves are vectors of Poisson counts.
 pub(crate) struct SparseVectors {
     pub(crate) truth: LatentTree,
@@ -77,8 +74,8 @@ impl SparseVectors {
         let mut states = vec![0; truth.tree().n_nodes()];
         let mut batches = Vec::new();
         let mut tokens: Vec<u32> = Vec::new();
-        for first in (0..rows).step_by(ROWS) {
-            let n_rows = ROWS.min((rows - first) as usize);
+        for first in (0..rows).step_by(Dataset::BATCH_ROWS) {
+            let n_rows = Dataset::BATCH_ROWS.min((rows - first) as usize);
             let mut cells = SparseRows { values: Some(Vec::new()), ..SparseRows::default() };
             for _ in 0..n_rows {
                 for &node in &truth.rooted().order {

@@ -71,34 +71,43 @@ struct CrossPlan {
     n_sums: usize,
 }
 
+/// The columns of variables with many features as runs, whose sums have no place yet.
+fn runs(schema: &Schema, wide: &[usize], n_features: usize) -> Vec<Run> {
+    let members = wide.iter().enumerate();
+    let members = members.flat_map(|(target, &ix)| schema.variables()[ix].columns.iter().map(move |&column| (column, target)));
+    let mut members: Vec<_> = members.collect();
+    members.sort_unstable();
+    let longest = n_features.div_ceil(BLOCKS).max(1);
+    let mut runs = Vec::<Run>::new();
+    for (column, target) in members {
+        let n_labels = match &schema.column(column).kind {
+            Kind::Categorical { labels } => labels.len(),
+            _ => 0,
+        };
+        let column = column.get();
+        match runs.last_mut() {
+            Some(run)
+                if n_labels == 0
+                    && run.n_labels == 0
+                    && (run.target, run.columns.end) == (target, column)
+                    && run.columns.len() < longest =>
+            {
+                run.columns.end += 1;
+            }
+            _ => runs.push(Run { columns: column..column + 1, target, n_labels, start: 0 }),
+        }
+    }
+    runs
+}
+
 impl CrossPlan {
-    fn new(schema: &Schema, coordinates: Coordinates, wide: &[usize], near: &[Vec<usize>]) -> Self {
+    fn new(coordinates: Coordinates, mut runs: Vec<Run>, wide: &[usize], near: &[Vec<usize>]) -> Self {
         let targets: Vec<Vec<usize>> =
             wide.iter().map(|&ix| near[ix].iter().flat_map(|&other| coordinates.of(other)).collect()).collect();
-        let members = wide.iter().enumerate();
-        let members =
-            members.flat_map(|(target, &ix)| schema.variables()[ix].columns.iter().map(move |&column| (column, target)));
-        let mut members: Vec<_> = members.collect();
-        members.sort_unstable();
-        let n_features: usize = wide.iter().map(|&ix| n_features(schema, ix)).sum();
-        let longest = n_features.div_ceil(BLOCKS).max(1);
-        let (mut runs, mut n_sums) = (Vec::<Run>::new(), 0);
-        for (column, target) in members {
-            let n_labels =
-                schema.column(column).kind.labels().map_or(0, |labels| if labels.len() > 2 { labels.len() } else { 0 });
-            let column = column.get();
-            match runs.last_mut() {
-                Some(run)
-                    if n_labels == 0
-                        && run.n_labels == 0
-                        && (run.target, run.columns.end) == (target, column)
-                        && run.columns.len() < longest =>
-                {
-                    run.columns.end += 1;
-                }
-                _ => runs.push(Run { columns: column..column + 1, target, n_labels, start: n_sums }),
-            }
-            n_sums += n_labels.max(1) * targets[target].len();
+        let mut n_sums = 0;
+        for run in &mut runs {
+            run.start = n_sums;
+            n_sums += run.columns.len() * run.n_labels.max(1) * targets[run.target].len();
         }
         Self { coordinates, targets, runs, n_sums }
     }
@@ -258,13 +267,14 @@ pub(crate) fn directions(
     source: &mut dyn BatchSource,
     observer: &dyn Observer,
 ) -> Result<Directions> {
-    let wide: Vec<usize> = (0..schema.variables().len()).filter(|&ix| n_features(schema, ix) > NARROW).collect();
+    let sizes: Vec<usize> = (0..schema.variables().len()).into_par_iter().map(|ix| n_features(schema, ix)).collect();
+    let wide: Vec<usize> = (0..schema.variables().len()).filter(|&ix| sizes[ix] > NARROW).collect();
     if wide.is_empty() {
         return Ok(vec![None; schema.variables().len()]);
     }
     let weight = total_weight(summaries);
     let n_near = near.iter().map(Vec::len).max().unwrap_or(0);
-    let n_all: usize = wide.iter().map(|&ix| n_features(schema, ix)).sum();
+    let n_all: usize = wide.iter().map(|&ix| sizes[ix]).sum();
     let more = if n_all * n_near * (wanted + MORE_COMBINATIONS) > 8 * MOST_CELLS { 0 } else { MORE_COMBINATIONS };
     let followed = (MOST_CELLS / (n_all * n_near).max(1)).clamp((wanted + more).min(COMBINATIONS), COMBINATIONS.max(wanted));
     let mut found = random_directions(schema, summaries, followed);
@@ -280,11 +290,12 @@ pub(crate) fn directions(
     let per_pass = n_rows * cells * (n_near * followed) as f64;
     let most_passes = ((MOST_WORK / per_pass.max(1.0)) as usize).clamp(3, MOST_PASSES);
     let features = FeatureStandards::new(schema, summaries, weight);
+    let runs = runs(schema, &wide, n_all);
     let mut before = f64::INFINITY;
     for pass in 0.. {
         observer.stage("features", source.n_rows_hint());
         let coordinates = Coordinates::new(schema, summaries, &found);
-        let plan = Arc::new(CrossPlan::new(schema, coordinates, &wide, near));
+        let plan = Arc::new(CrossPlan::new(coordinates, runs.clone(), &wide, near));
         let (sums, totals) = fold(source, FeatureCross::new(Arc::clone(&plan)), observer)?.finish()?;
         source.rewind()?;
         let leading: Vec<Leading> = wide
@@ -298,7 +309,7 @@ pub(crate) fn directions(
                         range.zip(cells).for_each(|(at, cells)| each(at, cells));
                     }
                 };
-                leading(&visit, total, &features, n_features(schema, ix), weight, followed)
+                leading(&visit, total, &features, sizes[ix], weight, followed)
             })
             .collect();
         let strength: f64 = leading.iter().map(|it| it.values.iter().take(wanted).sum::<f64>()).sum();
@@ -445,4 +456,72 @@ fn leading(
         }));
     });
     Leading { values: order.iter().map(|&at| values[at].sqrt()).collect(), width, rows: out }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Column, ColumnData, Dataset, SparseRows};
+    use crate::moments::Summary;
+    use crate::observer::Silent;
+    use rand::RngExt;
+
+    #[test]
+    fn sparse_and_dense_rows_of_groups_of_all_kinds_have_the_same_directions() {
+        let kinds = || [vec![Kind::numbered(2); 5], vec![Kind::numbered(3); 2], vec![Kind::Count; 4]].concat();
+        let mut builder = Schema::builder();
+        for group in 0..3 {
+            let members = kinds().into_iter().enumerate();
+            let members = members.map(|(ix, kind)| Column { name: format!("g{group}.{ix}"), kind }).collect();
+            builder = builder.group(format!("g{group}"), members);
+        }
+        let schema = Arc::new(builder.build().unwrap());
+        let (n, n_columns) = (600, schema.columns().len());
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let mut cells = vec![vec![0.0; n]; n_columns];
+        for row in 0..n {
+            let state = f64::from(u8::from(rng.random_bool(0.5)));
+            for (column, cells) in cells.iter_mut().enumerate() {
+                let largest = schema.columns()[column].kind.n_states().map_or(4.0, |n_states| n_states as f64);
+                let is_shown = rng.random_bool(0.2 + 0.5 * state);
+                cells[row] = if is_shown { (largest * rng.random_range(0.0..1.0)).floor() } else { 0.0 };
+                if rng.random_bool(0.03) {
+                    cells[row] = f64::NAN;
+                }
+            }
+        }
+        let mut rows = SparseRows { values: Some(Vec::new()), ..SparseRows::default() };
+        for row in 0..n {
+            for (column, cells) in cells.iter().enumerate().filter(|it| it.1[row] != 0.0) {
+                rows.columns.push(column as u32);
+                rows.values.as_mut().unwrap().push(cells[row]);
+            }
+            rows.starts.push(rows.columns.len());
+        }
+        let sparse = Batch { first_row: 0, n_rows: n, block: Block::Sparse(rows), weights: None };
+        let dense = cells.iter().zip(schema.columns()).map(|(cells, column)| {
+            let mut data = ColumnData::for_kind(&column.kind, n);
+            for &cell in cells {
+                match column.kind.n_states() {
+                    Some(_) => data.push_code((!cell.is_nan()).then_some(cell as u32)),
+                    None => data.push_number(cell),
+                }
+            }
+            data
+        });
+        let sets = [
+            Dataset::new(Arc::clone(&schema), vec![sparse]),
+            Dataset::from_columns(Arc::clone(&schema), dense.collect(), None).unwrap(),
+        ];
+        let near = [vec![1, 2], vec![0, 2], vec![0, 1]];
+        let [a, b] = sets.map(|set| {
+            let summary = fold(&mut set.source(), Summary::new(Arc::clone(&schema)), &Silent).unwrap();
+            directions(&schema, summary.columns(), &near, 2, &mut set.source(), &Silent).unwrap()
+        });
+        for (a, b) in a.iter().flatten().zip(b.iter().flatten()) {
+            assert_eq!((a.0, a.1.len()), (2, 2 * (5 * 2 + 2 * 3 + 4)));
+            // Sums are in single precision.
+            assert!(a.1.iter().zip(&b.1).all(|(x, y)| (x - y).abs() < 1e-3 || (x + y).abs() < 1e-3), "{a:?} {b:?}");
+        }
+    }
 }

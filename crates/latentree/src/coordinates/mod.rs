@@ -138,8 +138,14 @@ impl Coordinates {
         let directions = |ix: usize| directions.get(ix).and_then(Option::as_ref);
         let (mut starts, mut first_weights, mut first_offsets) = (vec![0], vec![0], vec![0]);
         for (ix, variable) in schema.variables().iter().enumerate() {
-            let n_features = feature_cross::n_features(schema, ix);
-            let width = directions(ix).map_or(n_features, |it| it.0);
+            let (width, n_features) = match directions(ix) {
+                Some((width, rows)) if *width > 0 => (*width, rows.len() / width),
+                Some(_) => (0, 0),
+                None => {
+                    let n_features = feature_cross::n_features(schema, ix);
+                    (n_features, n_features)
+                }
+            };
             starts.push(starts[ix] + width);
             first_weights.push(first_weights[ix] + n_features * width);
             first_offsets.push(first_offsets[ix] + variable.columns.len() * width);
