@@ -14,6 +14,7 @@ mod phylogeny;
 mod record;
 mod ruffini_decompositions;
 mod sectors;
+mod soak;
 mod sparse_vectors;
 
 use std::path::PathBuf;
@@ -53,6 +54,8 @@ enum Experiment {
     RuffiniDecompositions(ruffini_decompositions::RuffiniArgs),
     /// Neighbour joining on the distances of HIV-1 and of pythons, against the trees that come with them
     Phylogeny,
+    /// Random tables and options through every verb of the program, looking for crashes and contradictions
+    Soak(soak::SoakArgs),
     /// S&P 500 weekly returns: how often neighbours on the learned tree share a sector
     Sectors,
 }
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Experiment::RuffiniDecompositions(args) => ruffini_decompositions::run(&args),
         Experiment::Phylogeny => phylogeny::run(&data),
         Experiment::Sectors => sectors::run(&data),
+        Experiment::Soak(args) => soak::run(&args),
     };
     let table = match outcome {
         Ok(table) => table,

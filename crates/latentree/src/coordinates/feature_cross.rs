@@ -119,12 +119,11 @@ impl CrossPlan {
     }
 }
 
-/// Sums `Σ w φ zᵀ` of the features of all columns, and `Σ w z` of each target. In single precision: they are many, are only read
-/// for directions, and z has mean 0.
+/// Sums `Σ w φ zᵀ` of the features of all columns, and `Σ w z` of each target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct FeatureCross {
     plan: Arc<CrossPlan>,
-    sums: Vec<f32>,
+    sums: Vec<f64>,
     totals: Vec<Vec<f64>>,
 }
 
@@ -139,18 +138,18 @@ impl FeatureCross {
 }
 
 /// Adds rows, of which `numbers` are the coordinates, to the sums of a run.
-fn add_rows(plan: &CrossPlan, run: &Run, batch: &Batch, rows: std::ops::Range<usize>, numbers: &[f64], sums: &mut [f32]) {
+fn add_rows(plan: &CrossPlan, run: &Run, batch: &Batch, rows: std::ops::Range<usize>, numbers: &[f64], sums: &mut [f64]) {
     let places = &plan.targets[run.target];
-    let mut near = vec![0.0_f32; places.len()];
-    let gather = |near: &mut [f32], row: usize, numbers: &[f64]| {
+    let mut near = vec![0.0; places.len()];
+    let gather = |near: &mut [f64], row: usize, numbers: &[f64]| {
         let weight = batch.weight(row);
-        near.iter_mut().zip(places).for_each(|(z, &place)| *z = (weight * numbers[place]) as f32);
+        near.iter_mut().zip(places).for_each(|(z, &place)| *z = weight * numbers[place]);
     };
-    let mut add = |feature: usize, factor: f32, near: &[f32]| {
+    let mut add = |feature: usize, factor: f64, near: &[f64]| {
         let sums = &mut sums[feature * near.len()..][..near.len()];
         sums.iter_mut().zip(near).for_each(|(sum, z)| *sum += factor * z);
     };
-    let by_row = rows.clone().zip(numbers.chunks_exact(plan.coordinates.len()));
+    let by_row = rows.clone().zip(numbers.chunks_exact(plan.coordinates.len().max(1)));
     match &batch.block {
         // One column after the other: its sums stay in the cache for all rows.
         Block::Dense(cells) => {
@@ -164,7 +163,7 @@ fn add_rows(plan: &CrossPlan, run: &Run, batch: &Batch, rows: std::ops::Range<us
                     if run.n_labels > 0 {
                         add(value as usize, 1.0, &near);
                     } else {
-                        add(column - run.columns.start, value as f32, &near);
+                        add(column - run.columns.start, value, &near);
                     }
                 }
             }
@@ -174,7 +173,7 @@ fn add_rows(plan: &CrossPlan, run: &Run, batch: &Batch, rows: std::ops::Range<us
                 if run.n_labels == 0 {
                     gather(&mut near, row, numbers);
                     for (column, value) in cells.row_within(row, run.columns.clone()).filter(|it| !it.1.is_nan()) {
-                        add(column - run.columns.start, value as f32, &near);
+                        add(column - run.columns.start, value, &near);
                     }
                     continue;
                 }
@@ -190,7 +189,7 @@ fn add_rows(plan: &CrossPlan, run: &Run, batch: &Batch, rows: std::ops::Range<us
 }
 
 impl Accumulator for FeatureCross {
-    type Output = (Vec<f32>, Vec<Vec<f64>>);
+    type Output = (Vec<f64>, Vec<Vec<f64>>);
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let Self { plan, sums, totals } = self;
@@ -201,7 +200,7 @@ impl Accumulator for FeatureCross {
         for start in (0..batch.n_rows).step_by(strip) {
             let rows = start..(start + strip).min(batch.n_rows);
             plan.coordinates.fill(batch, rows.clone(), &mut numbers);
-            for (row, numbers) in rows.clone().zip(numbers.chunks_exact(n)) {
+            for (row, numbers) in rows.clone().zip(numbers.chunks_exact(n.max(1))) {
                 let weight = batch.weight(row);
                 for (total, places) in totals.iter_mut().zip(&plan.targets) {
                     total.iter_mut().zip(places).for_each(|(sum, &place)| *sum += weight * numbers[place]);
@@ -302,7 +301,7 @@ pub(crate) fn directions(
             .par_iter()
             .zip(&totals)
             .map(|(&ix, total)| {
-                let visit = |each: &mut dyn FnMut(usize, &[f32])| {
+                let visit = |each: &mut dyn FnMut(usize, &[f64])| {
                     for &column in &schema.variables()[ix].columns {
                         let (range, start) = (features.of(column.get()), plan.start(column.get()));
                         let cells = sums[start..].chunks_exact(total.len().max(1));
@@ -409,7 +408,7 @@ impl FeatureStandards {
 }
 
 /// Calls with every feature's place and sums.
-type Visit<'a> = dyn Fn(&mut dyn FnMut(usize, &[f32])) + 'a;
+type Visit<'a> = dyn Fn(&mut dyn FnMut(usize, &[f64])) + 'a;
 
 /// The leading left singular vectors of the scaled and centred sums, each feature's number by how far it is trusted. `visit` goes through the features: their
 /// places in `features`, and their sums.
@@ -426,10 +425,10 @@ fn leading(
     if m == 0 {
         return none();
     }
-    let scaled = |at: usize, sums: &[f32], out: &mut [f64]| {
+    let scaled = |at: usize, sums: &[f64], out: &mut [f64]| {
         let (mean, scale) = features.standards[at];
         let factor = features.trust[at] * scale / weight;
-        out.iter_mut().zip(sums).zip(total).for_each(|((out, sum), total)| *out = factor * (f64::from(*sum) - mean * total));
+        out.iter_mut().zip(sums).zip(total).for_each(|((out, sum), total)| *out = factor * (sum - mean * total));
     };
     // YᵀY is small: its eigenvectors give the right singular vectors.
     let (mut inner, mut row) = (vec![0.0; m * m], vec![0.0; m]);
@@ -520,8 +519,7 @@ mod tests {
         });
         for (a, b) in a.iter().flatten().zip(b.iter().flatten()) {
             assert_eq!((a.0, a.1.len()), (2, 2 * (5 * 2 + 2 * 3 + 4)));
-            // Sums are in single precision.
-            assert!(a.1.iter().zip(&b.1).all(|(x, y)| (x - y).abs() < 1e-3 || (x + y).abs() < 1e-3), "{a:?} {b:?}");
+            assert!(a.1.iter().zip(&b.1).all(|(x, y)| (x - y).abs() < 1e-8 || (x + y).abs() < 1e-8), "{a:?} {b:?}");
         }
     }
 }

@@ -105,6 +105,9 @@ impl Crosses<'_> {
     fn space(&self, i: usize, rank: usize) -> Space {
         let variable = &self.variables[i];
         let n = variable.whitening.n_out();
+        if variable.form == Form::Constant || n == 0 {
+            return Space { width: 0, rows: Vec::new() };
+        }
         let mut near: Vec<(f64, Vec<f64>)> = Vec::new();
         for j in (0..self.variables.len()).filter(|&j| j != i) {
             let Some(cross) = self.whitened(i, j) else { continue };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::{DistanceMatrix, DistanceOptions, Estimator, estimate};
 use crate::coordinates::FoundCoordinates;
 use crate::coordinates::compressed::{Compressed, is_worth_it};
-use crate::data::{BatchSource, SelectedRows};
+use crate::data::{BatchSource, Schema, SelectedRows};
 use crate::error::Result;
-use crate::moments::{PairMoments, Summary, fold};
+use crate::moments::{Accumulator, PairMoments, Summary, fold};
 use crate::observer::Observer;
 
 /// What distances are estimated from.
@@ -31,20 +31,32 @@ pub fn moments_for(
     options: &DistanceOptions,
     observer: &dyn Observer,
 ) -> Result<RowMoments> {
+    let (moments, coordinates) = fold_for(source, summary, options, observer, PairMoments::new)?;
+    Ok(RowMoments { moments, coordinates })
+}
+
+/// Folds the rows that [`moments_for`] takes pair moments of into any accumulator, which is made for their schema.
+pub(crate) fn fold_for<A: Accumulator>(
+    source: &mut dyn BatchSource,
+    summary: &Summary,
+    options: &DistanceOptions,
+    observer: &dyn Observer,
+    make: impl FnOnce(Arc<Schema>) -> Result<A>,
+) -> Result<(A, Option<FoundCoordinates>)> {
     let schema = Arc::clone(source.schema());
     let fits = matches!(options.estimator, Estimator::Auto | Estimator::Canonical);
     if !fits || !is_worth_it(&schema) {
         observer.stage("moments", source.n_rows_hint());
-        let moments = fold(source, PairMoments::new(schema)?, observer)?;
+        let moments = fold(source, make(schema)?, observer)?;
         source.rewind()?;
-        return Ok(RowMoments { moments, coordinates: None });
+        return Ok((moments, None));
     }
     let mut compressed = Compressed::new(source, summary, options.n_hidden_states(), observer)?;
     observer.stage("moments", compressed.n_rows_hint());
-    let moments = PairMoments::new(Arc::clone(compressed.schema()))?;
+    let moments = make(Arc::clone(compressed.schema()))?;
     let moments = fold(&mut SelectedRows::new(&mut compressed, |row| row % 2 == 1), moments, observer)?;
     compressed.rewind()?;
-    Ok(RowMoments { moments, coordinates: Some(compressed.found) })
+    Ok((moments, Some(compressed.found)))
 }
 
 /// Distances between all variables of a source: [`moments_for`] and [`estimate`].

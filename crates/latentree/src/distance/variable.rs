@@ -87,7 +87,7 @@ impl Whitening {
         match self {
             Self::Diagonal(scales) => out.iter_mut().zip(x).zip(scales).for_each(|((out, x), scale)| *out = x * scale),
             Self::Full { n_out, matrix } => {
-                let rows = matrix.chunks_exact(*n_out);
+                let rows = matrix.chunks_exact((*n_out).max(1));
                 out.iter_mut().zip(rows).for_each(|(out, row)| *out = row.iter().zip(x).map(|(w, x)| w * x).sum());
             }
         }
@@ -99,7 +99,7 @@ impl Whitening {
             Self::Diagonal(_) => self.apply(x, out),
             Self::Full { n_out, matrix } => {
                 out.fill(0.0);
-                for (x, row) in x.iter().zip(matrix.chunks_exact(*n_out)) {
+                for (x, row) in x.iter().zip(matrix.chunks_exact((*n_out).max(1))) {
                     out.iter_mut().zip(row).for_each(|(out, w)| *out += w * x);
                 }
             }

@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Em, EmFit, ExpectedCounts, Smoothing, Start, Stop, merge_rows, template};
-use crate::data::{Batch, Block, ColumnData, Dataset, Kind, Schema, SparseRows};
+use crate::data::{Batch, Block, Column, ColumnData, Dataset, Kind, Schema, SparseRows};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
 use crate::inference::tests::{Enumeration, close, random_discrete, random_rows};
@@ -523,4 +523,53 @@ fn sparse_evidence_is_chosen_for_wide_sparse_rows_and_keeps_range() {
         differs |= a != b;
     }
     assert!(differs, "the sparse schedule was chosen");
+}
+
+#[test]
+fn sparse_evidence_of_groups_of_labels_gives_the_numbers_of_the_dense_schedule() {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let mut tree = Tree::new();
+    let hidden = tree.add_hidden("h").unwrap();
+    let mut schema = Schema::builder();
+    for group in 0..5 {
+        let column = |ix: usize| Column { name: format!("x{group}.{ix}"), kind: Kind::numbered(2 + ix % 2) };
+        schema = schema.group(format!("g{group}"), (0..4).map(column).collect());
+        let leaf = tree.add_observed(format!("g{group}")).unwrap();
+        // The last group has no parent.
+        if group < 4 {
+            tree.connect(hidden, leaf, None).unwrap();
+        }
+    }
+    let model = template(Arc::new(schema.build().unwrap()), tree, 3).unwrap();
+    let mut random_table = |n_rows: usize, n_states: usize| {
+        let mut values = Vec::new();
+        for _ in 0..n_rows {
+            let row: Vec<f64> = (0..n_states).map(|_| rng.random_range(0.05..1.0)).collect();
+            let sum: f64 = row.iter().sum();
+            values.extend(row.iter().map(|value| value / sum));
+        }
+        crate::model::Table::new(n_states, values)
+    };
+    let distributions = model.tree().node_ixs().map(|node| match model.distribution(node) {
+        Distribution::Emission(Emission::Group(members)) => {
+            let member = |it: &Emission| {
+                let Emission::Categorical(table) = it else { unreachable!() };
+                Emission::Categorical(random_table(table.n_parent_states(), table.n_states()))
+            };
+            Distribution::Emission(Emission::Group(members.iter().map(member).collect()))
+        }
+        _ => Distribution::Discrete(random_table(1, 3)),
+    });
+    let model = model.with_distributions(distributions.collect()).unwrap();
+    let rows = Dataset::read(&mut Inference::new(&model).sampler(300, 2).missing(0.1)).unwrap();
+    let rows = weighted(&rows, 3);
+    let (sparse, counts) = (sparse_rows(&rows), counts_of(&model, &rows));
+    let Engine::Discrete(plan) = Engine::new(&model) else { unreachable!() };
+    let plan = SparsePlan::new(&plan, model.schema().columns().len()).unwrap();
+    let Block::Sparse(cells) = &sparse.batches()[0].block else { unreachable!() };
+    let found = plan.expect(&sparse.batches()[0], cells, &counts.layout);
+    assert!((found.log_likelihood - counts.log_likelihood()).abs() < 1e-9 * counts.log_likelihood().abs());
+    for (a, b) in found.counts.iter().zip(&counts.sums.counts) {
+        assert!((a - b).abs() < 1e-9, "{a} {b}");
+    }
 }

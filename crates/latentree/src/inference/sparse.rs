@@ -19,7 +19,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::expectation::{CountLayout, Expectation, PARTS};
-use super::plan::{Plan, Role};
+use super::plan::{Plan, Role, Term};
 use crate::data::{Batch, SparseRows};
 use crate::index::NodeIx;
 
@@ -100,9 +100,23 @@ impl<'a> Parts<'a> {
 #[derive(Debug)]
 enum Cell {
     /// Multiplies its parent's states by `ratios[code · k..]`; the block after the last code is for missing cells.
-    Leaf { node: NodeIx, parent: u32, sums: usize, n_states: usize },
+    Leaf(LeafCell),
+    /// Belongs to a group of columns without a parent.
+    Alone(LeafCell),
     /// Is evidence of a buffered node.
     Inner { at: u32 },
+}
+
+/// A column of labels of a leaf, which may be a group of columns.
+#[derive(Debug, Clone, Copy)]
+struct LeafCell {
+    node: NodeIx,
+    parent: u32,
+    /// Where its ratios, and its sums, begin.
+    sums: usize,
+    n_states: usize,
+    /// Where its counts begin among its node's.
+    first: usize,
 }
 
 /// A discrete model compiled for sparse rows; see the module.
@@ -119,12 +133,12 @@ pub(crate) struct SparsePlan {
     n_records: usize,
     /// Log-likelihood of the row of all zeros.
     base_ln_likelihood: f64,
-    /// Number of nodes of the dense schedule.
+    /// Number of nodes of the dense schedule, columns of groups counted one by one.
     n_steps: usize,
 }
 
 impl SparsePlan {
-    /// `None` if the model has leaves that are not discrete, or its numbers leave the range.
+    /// `None` if the model has numbers or counts, or its own numbers leave the range.
     pub(crate) fn new(plan: &Plan, n_columns: usize) -> Option<Self> {
         let smallest = 2_f64.powi(-LARGEST_POWER).ln();
         let in_range = |ln: f64| ln.abs() <= -smallest;
@@ -136,7 +150,7 @@ impl SparsePlan {
             ratios: Vec::new(),
             n_records: 0,
             base_ln_likelihood: 0.0,
-            n_steps: plan.steps.len(),
+            n_steps: plan.steps.iter().map(|step| if let Role::Emitter { terms } = &step.role { terms.len() } else { 1 }).sum(),
         };
         // Numbers of buffered nodes by the position of their states.
         let mut number = vec![NONE; plan.n_states];
@@ -153,7 +167,29 @@ impl SparsePlan {
             let k = step.n_parent_states;
             let parent = step.parent_offset.map_or(NONE, |offset| number[offset]);
             match &step.role {
-                Role::Emitter { .. } => return None,
+                Role::Emitter { terms } => {
+                    let mut first = 0;
+                    for term in terms {
+                        let Term::Categorical { column, ln_by_state } = term else { return None };
+                        let zero = &ln_by_state[..k];
+                        match step.parent_offset {
+                            Some(offset) => (0..k).for_each(|state| ln_product[offset + state] += zero[state]),
+                            None => sparse.base_ln_likelihood += zero[0],
+                        }
+                        let (sums, n_states) = (sparse.ratios.len(), ln_by_state.len() / k);
+                        let ratios = ln_by_state.chunks_exact(k).flat_map(|block| block.iter().zip(zero).map(|(value, zero)| value - zero));
+                        let missing = zero.iter().map(|zero| -zero);
+                        for ln in ratios.chain(missing) {
+                            if !in_range(ln) {
+                                return None;
+                            }
+                            sparse.ratios.push(ln.exp());
+                        }
+                        let cell = LeafCell { node: step.node, parent, sums, n_states, first };
+                        cells[column.get()] = Some(if parent == NONE { Cell::Alone(cell) } else { Cell::Leaf(cell) });
+                        first += ln_by_state.len();
+                    }
+                }
                 Role::Leaf { column, by_state } => {
                     let offset = step.parent_offset?;
                     for state in 0..k {
@@ -167,7 +203,8 @@ impl SparsePlan {
                     if !sparse.ratios[sums..].iter().all(|ratio| in_range(ratio.ln())) {
                         return None;
                     }
-                    cells[column.get()] = Some(Cell::Leaf { node: step.node, parent, sums, n_states: step.n_states });
+                    let cell = LeafCell { node: step.node, parent, sums, n_states: step.n_states, first: 0 };
+                    cells[column.get()] = Some(Cell::Leaf(cell));
                 }
                 Role::Buffered { offset, table, column, .. } => {
                     let node = SparseNode {
@@ -241,8 +278,9 @@ impl SparsePlan {
     #[inline(always)]
     fn start_of(&self, column: usize) -> u32 {
         match self.cells[column] {
-            Cell::Leaf { parent, .. } => parent,
+            Cell::Leaf(cell) => cell.parent,
             Cell::Inner { at } => at,
+            Cell::Alone(_) => NONE,
         }
     }
 
@@ -302,11 +340,19 @@ impl SparsePlan {
         let mut ln_scale = self.base_ln_likelihood;
         for (column, value) in rows.row(row).filter(|cell| cell.1 != 0.0) {
             self.mark(column, value, walk);
-            if let Cell::Leaf { parent, sums, n_states, .. } = self.cells[column] {
-                let parent = &self.nodes[parent as usize];
-                let k = parent.n_states as usize;
-                let ratios = &self.ratios[sums + code(value, n_states) * k..][..k];
-                multiply(&mut walk.records[parent.products()..][..k], ratios, &mut ln_scale);
+            match &self.cells[column] {
+                Cell::Leaf(cell) => {
+                    let parent = &self.nodes[cell.parent as usize];
+                    let k = parent.n_states as usize;
+                    let ratios = &self.ratios[cell.sums + cell.code(value) * k..][..k];
+                    multiply(&mut walk.records[parent.products()..][..k], ratios, &mut ln_scale);
+                }
+                Cell::Alone(cell) => {
+                    let at = cell.sums + cell.code(value);
+                    ln_scale += self.ratios[at].ln();
+                    walk.leaves[at] += weight;
+                }
+                Cell::Inner { .. } => {}
             }
         }
         for word_ix in 0..walk.on_path.len() {
@@ -327,10 +373,10 @@ impl SparsePlan {
             }
         }
         for (column, value) in rows.row(row).filter(|cell| cell.1 != 0.0) {
-            if let Cell::Leaf { parent, sums: at, n_states, .. } = self.cells[column] {
-                let parent = &self.nodes[parent as usize];
+            if let Cell::Leaf(cell) = &self.cells[column] {
+                let parent = &self.nodes[cell.parent as usize];
                 let k = parent.n_states as usize;
-                let own = &mut walk.leaves[at + code(value, n_states) * k..][..k];
+                let own = &mut walk.leaves[cell.sums + cell.code(value) * k..][..k];
                 own.iter_mut().zip(&walk.records[parent.beliefs()..][..k]).for_each(|(sum, belief)| *sum += belief);
             }
         }
@@ -437,24 +483,32 @@ impl SparsePlan {
             }
         }
         for cell in &self.cells {
-            let Cell::Leaf { node, parent, sums: at, n_states } = *cell else { continue };
-            let parent = &self.nodes[parent as usize];
-            let k = parent.n_states as usize;
-            let own = &mut counts[layout.range(node)];
-            for parent_state in 0..k {
-                let of = |code: usize| sums.leaves[at + code * k + parent_state];
+            let (cell, masses) = match cell {
+                Cell::Leaf(cell) => {
+                    let parent = &self.nodes[cell.parent as usize];
+                    (cell, &sums.records[parent.beliefs()..][..parent.n_states as usize])
+                }
+                Cell::Alone(cell) => (cell, std::slice::from_ref(&weight)),
+                Cell::Inner { .. } => continue,
+            };
+            let (k, n_states) = (masses.len(), cell.n_states);
+            let own = &mut counts[layout.range(cell.node)][cell.first..];
+            for (parent_state, mass) in masses.iter().enumerate() {
+                let of = |code: usize| sums.leaves[cell.sums + code * k + parent_state];
                 let not_zero: f64 = (1..=n_states).map(of).sum();
-                own[parent_state * n_states] += (sums.records[parent.beliefs() + parent_state] - not_zero).max(0.0);
+                own[parent_state * n_states] += (mass - not_zero).max(0.0);
                 (1..n_states).for_each(|code| own[parent_state * n_states + code] += of(code));
             }
         }
     }
 }
 
-/// Block of a leaf's ratios; missing cells have the one after the last code.
-#[inline(always)]
-fn code(value: f64, n_states: usize) -> usize {
-    if value.is_nan() { n_states } else { value as usize }
+impl LeafCell {
+    /// Block of its ratios; missing cells have the one after the last code.
+    #[inline(always)]
+    fn code(&self, value: f64) -> usize {
+        if value.is_nan() { self.n_states } else { value as usize }
+    }
 }
 
 /// Multiplies a relative message in, and takes out a factor where numbers become very small or large.

@@ -1,6 +1,6 @@
 //! The parameters of a learned or given tree, from rows: by moments, by EM, or by both.
 
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, digest};
 use super::recorder::{Unwarned, warn_briefly};
 use super::{EmStart, Learning, ParameterMethod};
 use crate::data::Dataset;
@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::model::{LatentTree, Provenance};
 use crate::moments::PairMoments;
 use crate::observer::Observer;
+use crate::parameters::observed_edges::{self, Slimmed};
 use crate::parameters::{
     Alignment, FamilyByLengths, MomentOptions, by_aligned_triplets, by_moments, discrete_tree, from_lengths,
 };
@@ -45,25 +46,36 @@ pub(super) fn discrete(learning: &Learning, tree: &Tree, rows: &Rows<'_>, observ
         (None, ParameterMethod::Em) => EmStart::LatentClass,
         (None, _) => EmStart::Moments,
     };
+    // A tree that was given is kept as it is, whatever its tables cost.
+    let slimmed = match learning.tree {
+        None => observed_edges::slimmed(tree, &mut data.source(), k, observer)?,
+        Some(_) => None,
+    };
+    slimmed.iter().flat_map(|it| &it.notes).for_each(|note| observer.warn(note));
+    let cut = slimmed.as_ref().map_or(tree, |it| &it.tree);
     let from_moments = || {
         let mut source = data.source();
         let found = match learning.alignment {
             Alignment::Linear => {
                 let coordinates = rows.coordinates.cloned();
                 let options = MomentOptions::new(k).decomposition(learning.decomposition).seed(seed).coordinates(coordinates);
-                by_moments(tree, &mut source, None, &options, observer)?
+                by_moments(cut, &mut source, None, &options, observer)?
             }
-            Alignment::Huang => by_aligned_triplets(tree, &mut source, k, learning.decomposition, seed, observer)?,
+            Alignment::Huang => by_aligned_triplets(cut, &mut source, k, learning.decomposition, seed, observer)?,
         };
         warn_briefly(observer, &found.warnings);
-        Ok(found.model)
+        match &slimmed {
+            Some(slimmed) => slimmed.bridge(found.model),
+            None => Ok(found.model),
+        }
     };
     if learning.parameters == ParameterMethod::Moments {
         return Ok(Found { model: from_moments()?, converged: true, em_iterations: None });
     }
     let unfilled = || {
         let mut warnings = Vec::new();
-        let tree = discrete_tree(tree, data.schema(), &mut warnings)?;
+        let bridged = slimmed.as_ref().map(Slimmed::bridged_tree).transpose()?;
+        let tree = discrete_tree(bridged.as_ref().unwrap_or(tree), data.schema(), &mut warnings)?;
         warnings.iter().for_each(|warning| observer.warn(warning));
         template(data.schema().clone(), tree, k)
     };
@@ -115,8 +127,14 @@ fn fit(
             em.fit(&model, rows.data, &Unwarned(observer))?
         }
         Some(directory) => {
-            let run =
-                format!("{} {:?} {:?} {}", env!("CARGO_PKG_VERSION"), fingerprint(learning), describe(rows), tree.to_json());
+            let validation = rows.validation.map(digest);
+            let run = format!(
+                "{} {:?} {} {validation:?} {}",
+                env!("CARGO_PKG_VERSION"),
+                fingerprint(learning),
+                digest(rows.data),
+                tree.to_json()
+            );
             let checkpoint = Checkpoint::open(directory, &run)?;
             observer.stage("em", None);
             checkpoint.fit(&em, begin, rows.data, &Unwarned(observer))?
@@ -140,14 +158,4 @@ fn fingerprint(learning: &Learning) -> impl std::fmt::Debug {
         ),
         (learning.em_iterations, learning.em_tolerance, learning.em_smoothing, learning.seed),
     )
-}
-
-/// The rows, by their columns, number, and pair moments of the first two columns.
-fn describe(rows: &Rows<'_>) -> impl std::fmt::Debug {
-    let columns: Vec<String> =
-        rows.data.schema().columns().iter().map(|column| format!("{}={:?}", column.name, column.kind)).collect();
-    let sums: Vec<Option<f64>> = (0..columns.len()).map(|ix| rows.moments.mean(crate::ColIx::new(ix))).collect();
-    let levels: Vec<Option<Vec<f64>>> = (0..columns.len()).map(|ix| rows.moments.level_weights(crate::ColIx::new(ix))).collect();
-    let validation = rows.validation.map(Dataset::n_rows);
-    (columns, rows.data.n_rows(), rows.moments.total_weight(), sums, levels, validation)
 }

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use super::parameters::{self, DEFAULT_STATES, Rows};
-use super::recorder::Recorder;
+use super::recorder::{Recorder, Unwarned};
 use super::split::split;
 use super::{Criterion, Learned, Learning, ParameterMethod, Source, Validation};
 use crate::coordinates::compressed::is_worth_it as is_wide;
 use crate::data::{BatchSource, Dataset, Schema};
-use crate::distance::{DistanceMatrix, Estimator, FoundCoordinates, RowMoments, choose_estimator, moments_for};
+use crate::distance::{DistanceMatrix, Estimator, FoundCoordinates, RowMoments, choose_estimator, fold_for, moments_for};
 use crate::error::{Error, Result};
 use crate::inference::Inference;
 use crate::model::{LatentTree, ModelFile, Provenance};
 use crate::moments::{BlockMoments, PairMoments, Summary, fold};
 use crate::observer::Observer;
-use crate::parameters::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};
+use crate::parameters::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood, independent};
 use crate::selection::CandidateScore;
 use crate::structure::{
     LearnedStructure, LearnerName, MOST_FOR_HALVES, Resampling, StructureInput, bootstrap_structure, describe_forest,
@@ -173,6 +173,11 @@ impl Learning {
             let free_parameters = model.n_free_parameters();
             (result.log_likelihood, result.bic) = fit(model, free_parameters, &mut input, recorder)?;
             result.free_parameters = Some(free_parameters);
+            if let (Some(bic), Some(rows)) = (result.bic, &mut input.rows)
+                && model.tree().n_edges() > 0
+            {
+                warn_below_independence(bic, &mut **rows, recorder)?;
+            }
             if let Some(validation) = validation {
                 let score = Inference::new(model).score(&mut validation.source(), recorder, |_, _| Ok(()))?;
                 result.validation = Some(score.mean_log_likelihood()).filter(|value| value.is_finite());
@@ -196,17 +201,13 @@ impl Learning {
         };
         rows.rewind()?;
         let schema = Arc::clone(rows.schema());
+        if is_wide(&schema) {
+            let moments = self.wide_moments(rows, schema, observer)?;
+            return Ok(Input { moments: Some(moments), distances: None, rows: Some(rows) });
+        }
         let n_blocks = self.n_blocks(&schema, observer)?;
         observer.stage("moments", rows.n_rows_hint());
         let moments = match n_blocks {
-            None if self.criterion().is_none() && self.tree.is_none() && is_wide(&schema) => {
-                let summary = fold(rows, Summary::new(Arc::clone(&schema)), observer)?;
-                rows.rewind()?;
-                let RowMoments { moments: whole, coordinates } = moments_for(rows, &summary, &self.distance_options(), observer)?;
-                let (n_rows, total_weight) = (summary.n_rows(), summary.total_weight());
-                let wide = coordinates.map(|coordinates| Wide { schema, n_rows, total_weight, coordinates });
-                Moments { whole, blocks: None, halves: None, wide }
-            }
             None => {
                 let whole = fold(rows, PairMoments::new(schema)?, observer)?;
                 Moments { whole, blocks: None, halves: None, wide: None }
@@ -218,6 +219,28 @@ impl Learning {
             }
         };
         Ok(Input { moments: Some(moments), distances: None, rows: Some(rows) })
+    }
+
+    /// Statistics of rows whose variables have too many features for a table of every pair.
+    fn wide_moments(&self, rows: &mut dyn BatchSource, schema: Arc<Schema>, observer: &dyn Observer) -> Result<Moments> {
+        observer.stage("moments", rows.n_rows_hint());
+        let summary = fold(rows, Summary::new(Arc::clone(&schema)), observer)?;
+        rows.rewind()?;
+        let (n_rows, total_weight) = (summary.n_rows(), summary.total_weight());
+        let options = self.distance_options();
+        let wide = |coordinates: Option<FoundCoordinates>| {
+            coordinates.map(|coordinates| Wide { schema, n_rows, total_weight, coordinates })
+        };
+        if self.bootstrap.is_none() {
+            let RowMoments { moments: whole, coordinates } = moments_for(rows, &summary, &options, observer)?;
+            return Ok(Moments { whole, blocks: None, halves: None, wide: wide(coordinates) });
+        }
+        let make = |seen: Arc<Schema>| {
+            let n_blocks = self.n_blocks(&seen, observer)?;
+            BlockMoments::new(seen, n_blocks.unwrap_or(BLOCKS))
+        };
+        let (blocks, coordinates) = fold_for(rows, &summary, &options, observer, make)?;
+        Ok(Moments { whole: blocks.whole()?, halves: Some(blocks.halves()?), blocks: Some(blocks), wide: wide(coordinates) })
     }
 
     /// How many blocks of rows are kept apart: many for a bootstrap, two for the halves of `likelihood`, else none.
@@ -432,6 +455,23 @@ fn given(tree: &Tree, input: &Input<'_>) -> Result<LearnedStructure> {
     };
     let tree = tree_over(tree, moments.schema())?;
     Ok(LearnedStructure { tree, learner: LearnerName::Given, estimator: None, penalty: None, converged: true })
+}
+
+/// Says so where the rows do not pay for the dependences of a model.
+fn warn_below_independence(bic: f64, rows: &mut dyn BatchSource, observer: &dyn Observer) -> Result<()> {
+    rows.rewind()?;
+    let schema = Arc::clone(rows.schema());
+    let summary = fold(rows, Summary::new(Arc::clone(&schema)), &Unwarned(observer))?;
+    rows.rewind()?;
+    let model = independent(&schema, &summary)?;
+    let score = Inference::new(&model).score(rows, &Unwarned(observer), |_, _| Ok(()))?;
+    let alone = score.log_likelihood - 0.5 * model.n_free_parameters() as f64 * summary.total_weight().ln();
+    if bic < alone {
+        observer.warn(&format!(
+            "BIC {bic:.2} is below the {alone:.2} of independent variables: these rows do not justify the tree; search by BIC, or give more rows"
+        ));
+    }
+    Ok(())
 }
 
 /// Log-likelihood and BIC, from moments where they suffice, else from the rows where they are at hand.

@@ -95,14 +95,18 @@ impl Learning {
         }
         let mut trees = Vec::new();
         let is_discrete = schema.variable_ixs().all(|ix| schema.scalar_kind(ix).is_some_and(|kind| kind.n_states().is_some()));
-        if is_discrete {
-            trees.push(("hclt".to_owned(), hidden_chow_liu(&ChowLiu::from_moments(rows.moments)?.tree)?));
-        }
         let options = StructureOptions::new()
             .learner(LearnerName::NeighborJoining)
             .contraction(Contraction::Off)
             .distances(DistanceOptions::new().significance(None));
         let input = StructureInput::Moments { whole: rows.moments, halves: None };
+        if **rows.moments.schema() != **schema {
+            // Moments of coordinates have distances, but no mutual information of columns.
+            let spanning = learn_structure(input, &options.learner(LearnerName::HiddenChowLiu), observer)?.tree;
+            trees.push(("hclt".to_owned(), discrete_tree(&spanning, schema, &mut Vec::new())?));
+        } else if is_discrete {
+            trees.push(("hclt".to_owned(), hidden_chow_liu(&ChowLiu::from_moments(rows.moments)?.tree)?));
+        }
         let joined = learn_structure(input, &options, observer)?.tree;
         trees.push(("nj".to_owned(), discrete_tree(&joined, schema, &mut Vec::new())?));
         trees.retain(|(_, tree)| tree.n_hidden() > 0);

@@ -16,7 +16,11 @@ pub fn symmetric_eigen(matrix: &[f64], n: usize) -> Option<(Vec<f64>, Vec<f64>)>
     if matrix.iter().any(|cell| !cell.is_finite()) {
         return None;
     }
-    let eigen = SymmetricEigen::try_new(DMatrix::from_row_slice(n, n, matrix), f64::EPSILON, 1000 * n.max(1))?;
+    // nalgebra panics at an empty matrix.
+    if n == 0 {
+        return Some((Vec::new(), Vec::new()));
+    }
+    let eigen = SymmetricEigen::try_new(DMatrix::from_row_slice(n, n, matrix), f64::EPSILON, 1000 * n)?;
     // Columns of nalgebra's matrices are stored one after the other.
     Some((eigen.eigenvalues.iter().copied().collect(), eigen.eigenvectors.iter().copied().collect()))
 }
@@ -47,5 +51,6 @@ mod tests {
             }
         }
         assert!(symmetric_eigen(&[f64::NAN], 1).is_none());
+        assert_eq!(symmetric_eigen(&[], 0), Some((Vec::new(), Vec::new())));
     }
 }

@@ -441,6 +441,24 @@ impl<'a> Problem<'a> {
     }
 }
 
+/// The model in which no variable depends on another, from the summary of each column.
+///
+/// # Errors
+/// [`Error::Model`] if a column has no rows at all.
+pub(crate) fn independent(schema: &Arc<Schema>, summary: &Summary) -> Result<LatentTree> {
+    let variables = schema.variables().iter();
+    let nodes = variables.map(|variable| crate::tree::Node { name: variable.name.clone(), observed: true });
+    let tree = Tree::from_parts(nodes.collect(), &[])?;
+    // No coordinates are needed where nothing has a parent.
+    let none: Directions = vec![Some((0, Vec::new())); schema.variables().len()];
+    let problem = Problem::new(tree.clone(), Arc::clone(schema), summary.columns(), &none, &MomentOptions::new(2))?;
+    let mut builder = LatentTree::builder(Arc::clone(schema), tree).roots(&problem.rooted.roots);
+    for (ix, node) in problem.tree.node_ixs().enumerate() {
+        builder = builder.distribution(node, problem.alone(ix));
+    }
+    builder.build()
+}
+
 /// `E[φ 1{label}]` of a column whose variable has an observed parent, features as rows.
 fn observed_moments(moments: &Summaries, parent: usize, column: usize, n_labels: usize) -> Matrix {
     let is_it = |it: &ObservedChild| it.parent == parent && it.features.column == column;

@@ -63,7 +63,7 @@ impl Accumulator for LocalPairs {
                 let places: Vec<usize> = views.coordinates.iter().flatten().copied().collect();
                 let d = places.len();
                 let mut local = vec![0.0; d];
-                for (row, numbers) in rows.clone().zip(numbers.chunks_exact(n)) {
+                for (row, numbers) in rows.clone().zip(numbers.chunks_exact(n.max(1))) {
                     let weight = batch.weight(row);
                     local.iter_mut().zip(&places).for_each(|(out, &place)| *out = numbers[place]);
                     for i in 0..d {

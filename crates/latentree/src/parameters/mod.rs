@@ -10,12 +10,15 @@ mod discrete_tree;
 mod from_lengths;
 mod hidden_fit;
 mod local_pairs;
+pub(crate) mod observed_edges;
+mod pair_fit;
 mod projection;
 mod summaries;
 #[cfg(test)]
 mod tests;
 
 pub use aligned_triplets::{Alignment, by_aligned_triplets};
+pub(crate) use by_moments::independent;
 pub use by_moments::{MomentModel, MomentOptions, by_moments};
 pub use discrete_tree::discrete_tree;
 pub use from_lengths::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};

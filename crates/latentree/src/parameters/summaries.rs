@@ -193,18 +193,18 @@ pub(super) struct Summaries {
 }
 
 /// Maps with pairs for keys, as lists.
-mod tables {
+pub(super) mod tables {
     use std::collections::BTreeMap;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     type Tables = Vec<BTreeMap<(u32, u32), f64>>;
 
-    pub(super) fn serialize<S: Serializer>(tables: &Tables, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::parameters) fn serialize<S: Serializer>(tables: &Tables, serializer: S) -> Result<S::Ok, S::Error> {
         tables.iter().map(|table| table.iter().collect::<Vec<_>>()).collect::<Vec<_>>().serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Tables, D::Error> {
+    pub(in crate::parameters) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Tables, D::Error> {
         let lists = Vec::<Vec<((u32, u32), f64)>>::deserialize(deserializer)?;
         Ok(lists.into_iter().map(|list| list.into_iter().collect()).collect())
     }
@@ -246,7 +246,7 @@ impl Summaries {
     /// `a` of every row of a strip.
     fn summaries(plan: &SummaryPlan, ix: usize, numbers: &[f64]) -> Vec<f64> {
         let (views, directions) = (&plan.plan.views[ix], &plan.directions[ix]);
-        let (width, r, n) = (plan.width(ix), views.n_states - 1, plan.plan.coordinates.len());
+        let (width, r, n) = (plan.width(ix), views.n_states - 1, plan.plan.coordinates.len().max(1));
         let mut out = vec![0.0; numbers.len() / n * width];
         for (row, a) in numbers.chunks_exact(n).zip(out.chunks_exact_mut(width)) {
             a[0] = 1.0;

@@ -87,7 +87,10 @@ pub(super) struct Scored {
 pub(super) struct Workbench<'a> {
     data: Dataset,
     summary: Summary,
+    /// Moments that distances are estimated from.
     pub(super) moments: &'a PairMoments,
+    /// The same where they hold the tables of pairs of columns, which those of wide variables do not.
+    tables: Option<&'a PairMoments>,
     weight: f64,
     smoothing: Smoothing,
     observer: &'a dyn Observer,
@@ -112,7 +115,8 @@ impl<'a> Workbench<'a> {
         let data = merge_rows(data).unwrap_or_else(|| data.clone());
         let summary = fold(&mut data.source(), Summary::new(data.schema().clone()), &Quiet(observer))?;
         let weight = summary.total_weight();
-        Ok(Self { data, summary, moments, weight, smoothing, observer })
+        let tables = (**moments.schema() == **data.schema()).then_some(moments);
+        Ok(Self { data, summary, moments, tables, weight, smoothing, observer })
     }
 
     fn half_ln_weight(&self) -> f64 {
@@ -378,11 +382,12 @@ fn with_fewer_nodes(bench: &Workbench<'_>, mut best: Scored) -> Result<Scored> {
 /// A new hidden node over two variables that the model explains least together.
 fn with_new_nodes(bench: &Workbench<'_>, mut best: Scored) -> Result<Scored> {
     const TRIED: usize = 24;
+    let Some(tables) = bench.tables else { return Ok(best) };
     let mut failures: Vec<(VarIx, VarIx)> = Vec::new();
     for _ in 0..TRIED {
-        let pairs = pair_misfits(&best.model, bench.moments, TRIED + 1)?;
+        let pairs = pair_misfits(&best.model, tables, TRIED + 1)?;
         let Some(pair) = pairs.iter().find(|pair| !failures.contains(&(pair.a, pair.b))) else { break };
-        match over_pair(bench, &best, pair)? {
+        match over_pair(bench, tables, &best, pair)? {
             Some(found) if found.bic > best.bic => best = found,
             _ => failures.push((pair.a, pair.b)),
         }
@@ -393,11 +398,12 @@ fn with_new_nodes(bench: &Workbench<'_>, mut best: Scored) -> Result<Scored> {
 /// A copy of a hidden node for those of its leaves that go with its two worst explained ones.
 fn with_twins(bench: &Workbench<'_>, mut best: Scored) -> Result<Scored> {
     const MOST_PAIRS: usize = 50_000;
+    let Some(tables) = bench.tables else { return Ok(best) };
     let mut hidden = 0;
     while hidden < hidden_nodes(&best.model).len() {
         let shape = Shape::of_model(&best.model);
         let is_own = |variable: VarIx| shape.leaf_of[variable.get()] == hidden;
-        let pairs = pair_misfits(&best.model, bench.moments, MOST_PAIRS)?;
+        let pairs = pair_misfits(&best.model, tables, MOST_PAIRS)?;
         let pairs: Vec<&PairMisfit> = pairs.iter().filter(|pair| is_own(pair.a) && is_own(pair.b)).collect();
         let Some(worst) = pairs.first() else {
             hidden += 1;
@@ -429,11 +435,11 @@ fn with_twins(bench: &Workbench<'_>, mut best: Scored) -> Result<Scored> {
     Ok(best)
 }
 
-fn over_pair(bench: &Workbench<'_>, best: &Scored, pair: &PairMisfit) -> Result<Option<Scored>> {
+fn over_pair(bench: &Workbench<'_>, tables: &PairMoments, best: &Scored, pair: &PairMisfit) -> Result<Option<Scored>> {
     let shape = Shape::of_model(&best.model);
     let mut found: Option<Scored> = None;
     for (keep, moving) in [(pair.a, pair.b), (pair.b, pair.a)] {
-        if let Some(start) = growth::over_pair(&best.model, bench.moments, keep, moving)? {
+        if let Some(start) = growth::over_pair(&best.model, tables, keep, moving)? {
             found = Some(better(found, bench.climb(&start, 14, 1e-6)?));
         }
         if shape.leaf_of[pair.a.get()] == shape.leaf_of[pair.b.get()] {

@@ -1,0 +1,123 @@
+//! Learning from one end to the other: what no stage sees by itself.
+
+use std::sync::Arc;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::{Criterion, Learned, Learning, Source};
+use crate::Silent;
+use crate::data::{Column, ColumnData, Dataset, Kind, Schema};
+use crate::inference::Inference;
+use crate::simulate::{ParameterFamily, Shape, Simulation};
+use crate::structure::LearnerName;
+
+fn learn(learning: &Learning, data: &Dataset) -> Learned {
+    learning.run(Source::Rows(&mut data.source()), &Silent).unwrap()
+}
+
+/// Columns of labels drawn independently of each other.
+fn unrelated(n_columns: usize, n_labels: u32, n_rows: usize) -> Dataset {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut schema = Schema::builder();
+    let mut columns = Vec::new();
+    for ix in 0..n_columns {
+        let kind = Kind::numbered(n_labels as usize);
+        let mut column = ColumnData::for_kind(&kind, n_rows);
+        (0..n_rows).for_each(|_| column.push_code(Some(rng.random_range(0..n_labels))));
+        columns.push(column);
+        schema = schema.scalar(format!("x{ix}"), kind);
+    }
+    Dataset::from_columns(Arc::new(schema.build().unwrap()), columns, None).unwrap()
+}
+
+/// Groups of binary columns that go with one hidden state; members of the last group are never 1.
+fn groups(n_groups: usize, size: usize, n_rows: usize) -> Dataset {
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let mut schema = Schema::builder();
+    for group in 0..n_groups {
+        let member = |ix: usize| Column { name: format!("g{group}.{ix}"), kind: Kind::binary() };
+        schema = schema.group(format!("g{group}"), (0..size).map(member).collect());
+    }
+    let states: Vec<bool> = (0..n_rows).map(|_| rng.random_bool(0.4)).collect();
+    let columns = (0..n_groups * size).map(|ix| {
+        let is_last = ix / size + 1 == n_groups;
+        let mut ones = |&state: &bool| u8::from(!is_last && rng.random_bool(if state { 0.4 } else { 0.1 }));
+        ColumnData::Codes8(states.iter().map(&mut ones).collect())
+    });
+    Dataset::from_columns(Arc::new(schema.build().unwrap()), columns.collect(), None).unwrap()
+}
+
+/// Twelve columns of 60 labels under a hidden tree: too many features for tables of all pairs.
+fn wide_columns() -> Dataset {
+    let family = ParameterFamily::Categorical { states: 60, hidden_states: 2, separation: 0.8 };
+    let model = Simulation::new(Shape::Complete { degree: 4 }, 12).family(family).seed(3).model().unwrap();
+    Inference::new(&model).sample(3000, 4).unwrap()
+}
+
+#[test]
+fn columns_of_many_labels_without_dependence_stand_alone() {
+    let learned = learn(&Learning::new(), &unrelated(3, 20, 500));
+    assert_eq!(learned.tree().n_components(), 3);
+    assert!(learned.log_likelihood.is_some());
+}
+
+#[test]
+fn columns_of_thousands_of_labels_get_no_joint_tables() {
+    // Two columns that are joined by force: a table of 4 million cells for 2,000 rows.
+    let data = unrelated(2, 2000, 2000);
+    let learning = Learning::new().structure(LearnerName::ChowLiu).distances(crate::distance::DistanceOptions::new());
+    let learned = learn(&learning, &data);
+    assert!(learned.free_parameters.unwrap() < 10_000, "{:?}", learned.free_parameters);
+}
+
+#[test]
+fn every_learner_takes_groups_with_a_constant_one() {
+    let data = groups(6, 15, 600);
+    // Regularised grouping compares models with observed inner nodes, which groups cannot be, and refuses them.
+    let is_regularised = |it: &LearnerName| it.name().starts_with("reg-");
+    for learner in LearnerName::ALL.into_iter().filter(|it| !is_regularised(it)) {
+        let learned = learn(&Learning::new().structure(learner).em_iterations(Some(20)), &data);
+        let alone = learned.tree().find("g5").unwrap();
+        assert_eq!(learned.tree().degree(alone), 0, "{learner}");
+        assert!(learned.log_likelihood.is_some_and(f64::is_finite), "{learner}");
+    }
+}
+
+#[test]
+fn a_checkpoint_of_wide_groups_gives_the_model_without_one() {
+    let data = groups(10, 80, 300);
+    let folder = tempfile::tempdir().unwrap();
+    let plain = learn(&Learning::new(), &data);
+    let learning = Learning::new().checkpoint(Some(folder.path().to_owned()));
+    for _ in 0..2 {
+        let kept = learn(&learning, &data);
+        assert_eq!(kept.log_likelihood, plain.log_likelihood);
+    }
+    // Other rows, though of the same shape, are another run.
+    let other = groups(10, 80, 299);
+    assert!(learning.run(Source::Rows(&mut other.source()), &Silent).is_err());
+}
+
+#[test]
+fn wide_columns_work_with_a_given_tree_a_search_and_a_bootstrap() {
+    let data = wide_columns();
+    let plain = learn(&Learning::new(), &data);
+    let given = learn(&Learning::new().tree(Some(plain.tree().clone())), &data);
+    assert_eq!(given.free_parameters, plain.free_parameters);
+    let loss = plain.log_likelihood.unwrap() - given.log_likelihood.unwrap();
+    assert!(loss.abs() < 1e-3 * plain.log_likelihood.unwrap().abs(), "{loss}");
+    let supported = learn(&Learning::new().bootstrap(Some(5)), &data);
+    assert!(supported.tree().edges().any(|edge| edge.support == Some(1.0)));
+    let searched = learn(&Learning::new().select(Some(Criterion::Bic)).hidden_states(Some(2)).restarts(1), &data);
+    assert!(searched.bic.unwrap() >= plain.bic.unwrap() - 1e-3 * plain.bic.unwrap().abs());
+}
+
+#[test]
+fn a_tree_that_the_rows_do_not_justify_is_said_to_be_one() {
+    // Every pair is connected, though none depends on another.
+    let distances = crate::distance::DistanceOptions::new().significance(None);
+    let learned = learn(&Learning::new().structure(LearnerName::NeighborJoining).distances(distances), &unrelated(8, 3, 300));
+    assert!(learned.tree().n_hidden() > 0);
+    assert!(learned.warnings.iter().any(|warning| warning.contains("independent variables")), "{:?}", learned.warnings);
+}
