@@ -7,6 +7,7 @@
 mod choi_structure;
 mod chow_liu;
 mod density;
+mod grouped_diagnoses;
 mod huang_parameters;
 mod huang_table;
 mod newsgroups_likelihood;
@@ -50,6 +51,8 @@ enum Experiment {
     NewsgroupsLikelihood(newsgroups_likelihood::NewsgroupsArgs),
     /// Mean test log-likelihood of eight public density sets
     Density(density::DensityArgs),
+    /// Huang et al. 2020, §8: diagnoses grouped into phecodes, by every learner
+    GroupedDiagnoses(grouped_diagnoses::GroupedArgs),
     /// Ruffini 2019, Figure 2.1: error and time of tensor decompositions on Poisson naive Bayes models
     RuffiniDecompositions(ruffini_decompositions::RuffiniArgs),
     /// Neighbour joining on the distances of HIV-1 and of pythons, against the trees that come with them
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Experiment::HuangTable(args) => huang_table::run(&args),
         Experiment::NewsgroupsLikelihood(args) => newsgroups_likelihood::run(&args, &data),
         Experiment::Density(args) => density::run(&args, &data),
+        Experiment::GroupedDiagnoses(args) => grouped_diagnoses::run(&args, &data),
         Experiment::RuffiniDecompositions(args) => ruffini_decompositions::run(&args),
         Experiment::Phylogeny => phylogeny::run(&data),
         Experiment::Sectors => sectors::run(&data),

@@ -38,6 +38,9 @@ pub(crate) struct SoakArgs {
     /// Number of the first case; a case follows from its number alone
     #[arg(long, default_value_t = 0)]
     first: u64,
+    /// Keep the files of every case
+    #[arg(long)]
+    keep: bool,
     /// The program [default: latentree beside this one]
     #[arg(long)]
     program: Option<PathBuf>,
@@ -53,11 +56,11 @@ pub(crate) fn run(args: &SoakArgs) -> Result<Results, Error> {
     let folder = std::env::temp_dir().join(format!("latentree-soak-{}", std::process::id()));
     let start = Instant::now();
     let limit = Duration::from_secs_f64(60.0 * args.minutes);
-    let tally = Mutex::new(BTreeMap::<String, u64>::new());
+    let tally = Mutex::new(BTreeMap::<String, (u64, u64)>::new());
     let (failures, done) = (Mutex::new(Vec::new()), AtomicU64::new(0));
-    let count = |what: &str| {
+    let count = |number: u64, what: &str| {
         if let Ok(mut tally) = tally.lock() {
-            *tally.entry(what.to_owned()).or_default() += 1;
+            tally.entry(what.to_owned()).or_insert((0, number)).0 += 1;
         }
     };
     let next = AtomicU64::new(args.first);
@@ -69,11 +72,11 @@ pub(crate) fn run(args: &SoakArgs) -> Result<Results, Error> {
             }
             let own = folder.join(number.to_string());
             let problems = match std::fs::create_dir_all(&own) {
-                Ok(()) => Case { program: &program, folder: &own, number }.run(&count),
+                Ok(()) => Case { program: &program, folder: &own, number }.run(&|what| count(number, what)),
                 Err(error) => vec![format!("cannot create {}: {error}", own.display())],
             };
             done.fetch_add(1, Ordering::Relaxed);
-            if problems.is_empty() {
+            if problems.is_empty() && !args.keep {
                 let _ = std::fs::remove_dir_all(&own);
             }
             for problem in problems {
@@ -91,12 +94,13 @@ pub(crate) fn run(args: &SoakArgs) -> Result<Results, Error> {
     });
     let _ = std::fs::remove_dir(&folder);
     let (n_cases, failures) = (done.into_inner(), failures.into_inner().unwrap_or_default());
-    let mut table = Results::new("Soak: random tables and options through every verb", &["what", "times"]);
-    table.row(["cases".to_owned(), n_cases.to_string()]);
-    for (what, times) in tally.into_inner().unwrap_or_default() {
-        table.row([what, times.to_string()]);
+    let mut table = Results::new("Soak: random tables and options through every verb", &["what", "times", "first case"]);
+    table.row(["cases".to_owned(), n_cases.to_string(), args.first.to_string()]);
+    for (what, (times, first)) in tally.into_inner().unwrap_or_default() {
+        table.row([what, times.to_string(), first.to_string()]);
     }
-    table.row(["problems".to_owned(), failures.len().to_string()]);
+    let first = failures.first().map_or("–".to_owned(), u64::to_string);
+    table.row(["problems".to_owned(), failures.len().to_string(), first]);
     crate::note(&format!("{} passed, {} failed", n_cases - distinct(&failures), distinct(&failures)));
     if failures.is_empty() {
         return Ok(table);
@@ -158,6 +162,7 @@ impl Case<'_> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let mut learn = vec!["learn".to_owned(), text(&data), "-o".to_owned(), text(&model), "--json".to_owned()];
         learn.extend(options);
+        let _ = std::fs::write(self.folder.join("command"), learn.join(" "));
         let learned = self.verb(&learn, &mut problems);
         count(&format!("learn: exit {:?}", learned.code.unwrap_or(-1)));
         if learned.code == Some(2) {

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::index::{ColIx, NodeIx};
 use crate::model::{Distribution, Emission, Family, LatentTree, Table};
 use crate::moments::{ColumnSummary, Summary};
+use crate::parameters::discrete_roots;
 use crate::tree::{Rooted, Tree};
 
 /// Where EM starts from.
@@ -48,7 +49,8 @@ pub fn template(schema: Arc<Schema>, tree: Tree, hidden_states: usize) -> Result
     if tree.n_nodes() == 0 {
         return Err(Error::tree("it has no nodes"));
     }
-    let rooted = Rooted::new(&tree, tree.center());
+    // Numbers and groups cannot be parents of anything but in a Gaussian tree.
+    let rooted = if hidden_states == 0 { Rooted::new(&tree, tree.center()) } else { discrete_roots(&tree, &schema)? };
     let variable = |node: NodeIx| schema.find_variable(tree.name(node)).filter(|_| tree.is_observed(node));
     let states = |node: NodeIx| match variable(node) {
         Some(variable) => schema.scalar_kind(variable).and_then(Kind::n_states),

@@ -121,3 +121,19 @@ fn a_tree_that_the_rows_do_not_justify_is_said_to_be_one() {
     assert!(learned.tree().n_hidden() > 0);
     assert!(learned.warnings.iter().any(|warning| warning.contains("independent variables")), "{:?}", learned.warnings);
 }
+
+#[test]
+fn em_starts_at_random_on_a_number_beside_a_column_of_labels() {
+    // The number's only neighbour is the column of labels, which must be its parent.
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let labels: Vec<u8> = (0..400).map(|_| rng.random_range(0..2)).collect();
+    let numbers = labels.iter().map(|&label| 3.0 * f64::from(label) + rng.random_range(-1.0..1.0)).collect();
+    let schema = Schema::builder().scalar("x", Kind::Continuous).scalar("y", Kind::binary()).build().unwrap();
+    let columns = vec![ColumnData::Reals(numbers), ColumnData::Codes8(labels)];
+    let data = Dataset::from_columns(Arc::new(schema), columns, None).unwrap();
+    for learner in [LearnerName::ChowLiuBlind, LearnerName::ChowLiu] {
+        let learned = learn(&Learning::new().structure(learner).start(Some(super::EmStart::Random)), &data);
+        assert_eq!(learned.tree().n_components(), 1);
+        assert!(learned.log_likelihood.is_some_and(f64::is_finite));
+    }
+}

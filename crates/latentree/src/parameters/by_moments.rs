@@ -20,7 +20,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::branches::{MOST_COORDINATES, Views, nearest};
-use super::discrete_tree::{discrete_tree, roots, variables_of};
+use super::discrete_tree::{discrete_roots, discrete_tree, variables_of};
 use super::hidden_fit::{Fit, Moments, all_directions};
 use super::local_pairs::{LocalPairs, Plan};
 use super::projection::{FLOOR, discrete_table, probabilities, projected_joint, rows_of};
@@ -217,7 +217,7 @@ impl<'a> Problem<'a> {
             }
             views.push(Views::new(&tree, node, n_states, &variable_of, &coordinates, most));
         }
-        let rooted = roots(&tree, &schema)?;
+        let rooted = discrete_roots(&tree, &schema)?;
         let plan = Arc::new(Plan { coordinates: Arc::new(coordinates), views });
         Ok(Self { tree, schema, columns, variable_of, plan, rooted, warnings: Vec::new() })
     }

@@ -46,8 +46,8 @@ pub fn discrete_tree(tree: &Tree, schema: &Schema, warnings: &mut Vec<String>) -
     Tree::from_parts(nodes, &edges)
 }
 
-/// Roots that have a table: a hidden node of every tree, or a column of labels where there is none, or what stands alone.
-pub(super) fn roots(tree: &Tree, schema: &Schema) -> Result<Rooted> {
+/// Roots that have a table, near the centre of every tree: a hidden node, or a column of labels where there is none, or what stands alone.
+pub(crate) fn discrete_roots(tree: &Tree, schema: &Schema) -> Result<Rooted> {
     let any = Rooted::with_roots(tree, &[])?;
     let mut best: Vec<(usize, NodeIx)> = any.roots.iter().map(|&root| (usize::MAX, root)).collect();
     let mut component = vec![usize::MAX; tree.n_nodes()];

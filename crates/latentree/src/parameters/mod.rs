@@ -20,5 +20,6 @@ mod tests;
 pub use aligned_triplets::{Alignment, by_aligned_triplets};
 pub(crate) use by_moments::independent;
 pub use by_moments::{MomentModel, MomentOptions, by_moments};
+pub(crate) use discrete_tree::discrete_roots;
 pub use discrete_tree::discrete_tree;
 pub use from_lengths::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};
