@@ -20,7 +20,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::MomentModel;
 use super::branches::nearest;
-use super::discrete_tree::{discrete_tree, roots, variables_of};
+use super::discrete_tree::{discrete_roots, discrete_tree, variables_of};
 use super::projection::{discrete_table, probabilities, rows_of};
 use crate::data::{BatchSource, Schema};
 use crate::error::{Error, Result};
@@ -84,7 +84,7 @@ pub fn by_aligned_triplets(
     let (codes, weights) = read(source, &tree, &variable_of)?;
     observer.stage("triplets", None);
     let mut groups = Groups { tree: &tree, codes, weights, labels, k: hidden_states, decomposition, seed };
-    let rooted = roots(&tree, &schema)?;
+    let rooted = discrete_roots(&tree, &schema)?;
     let mut distributions: Vec<Option<Table>> = vec![None; tree.n_nodes()];
     for &node in rooted.order.iter().rev() {
         if observer.cancelled() {
