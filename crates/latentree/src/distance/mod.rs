@@ -26,5 +26,6 @@ pub use correlations::from_correlations;
 pub use determinants::determinants;
 pub use estimate::{choose_estimator, estimate};
 pub use estimator::{DistanceOptions, Estimator};
+pub use file::check_distances_path;
 pub use from_rows::{RowMoments, from_rows, moments_for};
 pub use matrix::DistanceMatrix;
