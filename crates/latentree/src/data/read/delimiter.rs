@@ -81,7 +81,7 @@ mod tests {
             ("x;y (a, b);z\n1;2;3\n", Some(b','), b';'),
             ("a;b,c\n1;2,x\n", Some(b','), b','),
             ("a\tb\n1\t2\n", Some(b','), b'\t'),
-            ("a\tb,c\n1\t2,5\n", None, b'\t'),
+            ("a\tb\n1,5\t2,5\n", None, b'\t'),
             ("a,b\n1,2\n", Some(b'\t'), b','),
             ("\"a;b\",\"c\"\n\"1\n;\",2\n", None, b','),
             ("a,b\n1,2\n3\n", Some(b','), b','),

@@ -435,9 +435,10 @@ impl Profile {
             }
             None if self.many_numbers || (numeric && !self.any_padded) => match self.numeric_kind() {
                 Kind::Count if self.numbers_identify(name) => {
-                    let (least, largest) = (number_text(self.range.0), number_text(self.range.1));
+                    let (least, largest) = self.whole_range();
+                    let (least, largest) = (number_text(least), number_text(largest));
                     Guess::Leave(format!(
-                        "whole numbers from {least} to {largest} that hardly ever repeat make it an identifier; give its kind if it                          is a variable"
+                        "whole numbers from {least} to {largest} that hardly ever repeat make it an identifier; give its kind if it is a variable"
                     ))
                 }
                 kind => Guess::Kind(kind),
@@ -465,6 +466,12 @@ impl Profile {
         })
     }
 
+    /// The smallest and the largest number, those of one digit among them.
+    fn whole_range(&self) -> (f64, f64) {
+        let digits = self.single_bytes().filter(u8::is_ascii_digit).map(|byte| f64::from(byte - b'0'));
+        digits.fold(self.range, |(least, largest), digit| (least.min(digit), largest.max(digit)))
+    }
+
     /// Whether whole numbers name rows rather than count something: they hardly ever repeat, and are as close together as
     /// numbers of rows, or as long as ids are, or their column is called so.
     fn numbers_identify(&self, name: &str) -> bool {
@@ -474,7 +481,7 @@ impl Profile {
         }
         let mean_count =
             if self.many_numbers { self.sample.mean_count() } else { self.n_values as f64 / self.values().len() as f64 };
-        let (least, largest) = self.range;
+        let (least, largest) = self.whole_range();
         let is_numbering = largest - least < self.n_values as f64 * 1.1;
         let digits = |value: f64| value.abs().max(1.0).log10().floor();
         let are_long = least >= LONG_ID && digits(least) == digits(largest);

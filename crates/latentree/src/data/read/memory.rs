@@ -368,7 +368,7 @@ mod tests {
         let n_rows = 10_000;
         let mut text = "id,answer,yes,size,word,none\n".to_owned();
         let columns = [
-            Values::Numbers((0..n_rows).map(|row| row as f64).collect()),
+            Values::Numbers((0..n_rows).map(|row| (row / 2 * 3) as f64).collect()),
             Values::Numbers((0..n_rows).map(|row| if row % 7 == 0 { f64::NAN } else { (row % 5 + 1) as f64 }).collect()),
             Values::Truths((0..n_rows).map(|row| (row % 3 > 0).then_some(row % 2 == 0)).collect()),
             Values::Numbers((0..n_rows).map(|row| row as f64 / 8.0).collect()),
@@ -383,7 +383,7 @@ mod tests {
             let answer = if row % 7 == 0 { String::new() } else { (row % 5 + 1).to_string() };
             let yes = if row % 3 > 0 { (row % 2 == 0).to_string() } else { String::new() };
             let word = ["b", "NA", "a", ""][row % 4];
-            text += &format!("{row},{answer},{yes},{},{word},\n", row as f64 / 8.0);
+            text += &format!("{},{answer},{yes},{},{word},\n", row / 2 * 3, row as f64 / 8.0);
         }
         std::fs::write(&path, text).unwrap();
         let mut reader = super::super::open(&path, &ReadOptions::default()).unwrap();

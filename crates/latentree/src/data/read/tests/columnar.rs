@@ -125,10 +125,10 @@ fn written() -> Vec<(&'static str, Vec<u8>)> {
     let words = ["b", "a", "c"];
     let word = |row: usize| words[row % 3];
     let columns: Vec<(&str, ArrayRef)> = vec![
-        ("number", Arc::new(Float64Array::from_iter_values((0..200).map(|row| (row % 7) as f64 / 2.0)))),
-        ("text", Arc::new(StringArray::from_iter_values((0..200).map(word)))),
-        ("view", Arc::new(StringViewArray::from_iter_values((0..200).map(word)))),
-        ("dictionary", Arc::new((0..200).map(|row| Some(word(row))).collect::<DictionaryArray<Int32Type>>())),
+        ("number", Arc::new(Float64Array::from_iter_values((0..30).map(|row| (row % 7) as f64 / 2.0)))),
+        ("text", Arc::new(StringArray::from_iter_values((0..30).map(word)))),
+        ("view", Arc::new(StringViewArray::from_iter_values((0..30).map(word)))),
+        ("dictionary", Arc::new((0..30).map(|row| Some(word(row))).collect::<DictionaryArray<Int32Type>>())),
     ];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let arrow = |compression| {
@@ -160,17 +160,19 @@ fn written() -> Vec<(&'static str, Vec<u8>)> {
 fn a_length_that_no_file_has_is_an_error_wherever_it_stands() {
     for (name, bytes) in written() {
         let fixture = Fixture::new(name, &bytes);
-        assert_eq!(fixture.read(&ReadOptions::default()).unwrap().n_rows(), 200);
+        assert_eq!(fixture.read(&ReadOptions::default()).unwrap().n_rows(), 30);
         let mut n_errors = 0;
         // 2⁴⁷ as a word, 2³¹ − 1 as a half word, and the longest numbers of Parquet's metadata.
         let words: [&[u8]; 3] = [&(1_u64 << 47).to_le_bytes(), &i32::MAX.to_le_bytes(), &[0xfe, 0xff, 0xff, 0xff, 0x0f]];
         for word in words {
-            for at in (0..bytes.len() - word.len()).step_by(if name == "t.parquet" { 1 } else { 4 }) {
+            // Words of Arrow's metadata are aligned; Parquet's stand anywhere, and a few hundred places must do.
+            let step = if name == "t.parquet" { bytes.len() / 250 } else { 8 };
+            for at in (0..bytes.len() - word.len()).step_by(step.max(1)) {
                 let mut damaged = bytes.clone();
                 damaged[at..at + word.len()].copy_from_slice(word);
                 std::fs::write(&fixture.path, &damaged).unwrap();
                 match fixture.read(&ReadOptions::default()) {
-                    Ok(dataset) => assert!(dataset.n_rows() <= 200, "{name}, byte {at}"),
+                    Ok(dataset) => assert!(dataset.n_rows() <= 30, "{name}, byte {at}"),
                     Err(error) => {
                         n_errors += 1;
                         assert!(error.to_string().contains(name), "{error}");
