@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 latentree=${LATENTREE:-../target/release/latentree}
-for target in model_file newick bif xmlbif moments docword csv; do
+for target in model_file newick bif xmlbif moments docword csv events distances arrow; do
     mkdir -p "corpus/$target"
 done
 
@@ -46,3 +46,21 @@ printf '2\n2\n3\n2 1 2\n1 2 1\n2 1 1\n' > corpus/docword/unsorted.txt
 printf '%%%%MatrixMarket matrix coordinate real general\n%% c\n3 2 2\n1 1 0.5\n3 2 -1e3\n' > corpus/docword/real.mtx
 printf '%%%%MatrixMarket matrix array integer general\n2 2\n1\n0\n2\nnan\n' > corpus/docword/array.mtx
 printf '+1 1:2 3:1 # c\n-1\n+1 2:0.5\n' > corpus/docword/labels.svm
+
+printf 'p1,a\np1,b\np2,a\n,\n' > corpus/events/sorted.csv
+printf 'p2;a\np1;b\np2;a\np1;\n' > corpus/events/unsorted.csv
+printf '+10,a,1.5\n9,b,2\n10,a,"1,5"\n' > corpus/events/values.csv
+printf '~\xff\xfep\0,\0a\0\n\0q\0,\0b\0\n\0' > corpus/events/utf16.csv
+
+printf ',,x,y,z\nx,0,1,2.5\ny,1,0,\nz,2.5,,0\n' > corpus/distances/corner.csv
+printf ',x,y\n0,1e-7\n1e-7,0\n' > corpus/distances/no_corner.csv
+printf ':\tx\t"y z"\nx\t0\tNA\n"y z"\tNA\t0\n' > corpus/distances/tabs.tsv
+printf '#3\nx 0 1 2.5\ny 1 0 NA\nz 2.5 NA 0\n' > corpus/distances/square.phy
+printf '#3\nab        0 1\n 2\nPan trogl.1 0 3\nc 2 3 0\n' > corpus/distances/strict.phy
+printf '3\nx\ny 1\nz 2.5 NA\n' > corpus/distances/lower.dist
+
+for family in categorical gaussian mixed; do
+    for ending in arrow parquet; do
+        "$latentree" sample --quiet corpus/model_file/$family.json --rows 5 --missing 0.2 -o corpus/arrow/$family.$ending
+    done
+done

@@ -55,15 +55,21 @@ pub(crate) struct DataArgs {
     /// Long events: the columns that hold the row (patient), the item (code) and, if wanted, a value
     #[arg(long, value_name = "ROW,ITEM[,VALUE]")]
     pub(crate) events: Option<String>,
-    /// Column names of a sparse file, one a line
+    /// Column names of a sparse file, or of a table with --no-header, one a line
     #[arg(long, value_name = "FILE")]
     pub(crate) names: Option<PathBuf>,
+    /// Encoding of the text: utf-8, utf-16, latin-1, windows-1252 and others [default: utf-8]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoding: Option<String>,
     /// Kinds and labels of columns, as JSON
     #[arg(long, value_name = "FILE.json")]
     pub(crate) schema: Option<PathBuf>,
     /// Kind of a column: categorical, binary, continuous, count or ignore; * is every column
     #[arg(long, value_name = "NAME=KIND")]
     pub(crate) kind: Vec<String>,
+    /// Join the labels of a categorical column that occur less than N times as "(other)"
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) min_count: Option<u64>,
     /// CSV of item,group: joins columns into vector-valued variables
     #[arg(long, value_name = "FILE.csv")]
     pub(crate) group: Option<PathBuf>,

@@ -74,6 +74,25 @@ pub fn ending(path: &Path) -> String {
     name.rsplit_once('.').map(|(_, ending)| ending.to_owned()).unwrap_or_default()
 }
 
+/// The ending of a file to be written, if it is one of these or none at all. A name that only begins with a point has none.
+///
+/// # Errors
+/// [`Error::Option`] if a file of `what` has no such ending: what would be written is not what the name says.
+pub fn known_ending(path: &Path, what: &str, known: &[&str]) -> Result<String> {
+    let ending = ending(path);
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let is_hidden_name = name.starts_with('.') && name.matches('.').count() == 1;
+    if ending.is_empty() || is_hidden_name {
+        return Ok(String::new());
+    }
+    if known.contains(&ending.as_str()) {
+        return Ok(ending);
+    }
+    let known: Vec<String> = known.iter().map(|ending| format!(".{ending}")).collect();
+    let problem = format!("{}: .{ending} is no ending of {what}; use {}", path.display(), known.join(", "));
+    Err(Error::option("output", problem))
+}
+
 /// Writes a file beside its final place and renames it when `write` has succeeded: a file is never half written, and an
 /// older one stays as it was when something fails. `.gz` and `.zst` endings compress; `-` is standard output.
 ///
@@ -252,6 +271,20 @@ mod tests {
         assert!(result.unwrap_err().is_cancelled());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_known_endings_and_none_are_taken() {
+        let known = |name: &str| known_ending(Path::new(name), "a table", &["csv", "tsv"]);
+        for (name, ending) in
+            [("a.csv", "csv"), ("a.TSV.gz", "tsv"), ("a", ""), ("-", ""), (".a", ""), ("x.y/a", ""), ("a.gz", "")]
+        {
+            assert_eq!(known(name).unwrap(), ending, "{name}");
+        }
+        for name in ["a.xlsx", "a.csv.bz2", "a.b.png"] {
+            let message = known(name).unwrap_err().to_string();
+            assert!(message.contains(name) && message.contains(".csv, .tsv"), "{message}");
+        }
     }
 
     #[test]

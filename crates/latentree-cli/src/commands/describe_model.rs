@@ -6,7 +6,7 @@ use latentree::Result;
 use latentree::data::BatchSource;
 use latentree::report::{Goodness, GoodnessOptions, HiddenVariable, goodness};
 
-use super::{open_model, open_model_and_data};
+use super::{open_model, open_model_and_data, refuse_reading};
 use crate::Failure;
 use crate::args::{DescribeArgs, ModelArgs};
 use crate::printer::{Printer, number, shown, table};
@@ -20,7 +20,10 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
     let most = if args.top == 0 { usize::MAX } else { args.top };
     let options = GoodnessOptions { profile_variables: PROFILE, pairs: most.min(1000) };
     let found = match &args.rows {
-        None => goodness(&open_model(&args.data, &[], None)?, None, options, printer)?,
+        None => {
+            refuse_reading(&args.reading, "it says how data are read, and a model is given")?;
+            goodness(&open_model(&args.data, &[], None)?, None, options, printer)?
+        }
         Some(rows) => {
             let model = ModelArgs { model: args.data.clone(), hidden: Vec::new() };
             let (model, mut reader) = open_model_and_data(&model, rows, &args.reading, printer)?;

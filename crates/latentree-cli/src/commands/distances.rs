@@ -3,20 +3,25 @@
 use std::path::Path;
 
 use latentree::data::BatchSource;
-use latentree::distance::{DistanceMatrix, DistanceOptions, choose_estimator, estimate};
+use latentree::distance::{DistanceMatrix, DistanceOptions, check_distances_path, choose_estimator, estimate};
 use latentree::moments::{PairMoments, fold};
 use latentree::{Error, Observer, Result};
 use serde_json::json;
 
-use super::open_data;
+use super::{open_data, refuse_reading};
 use crate::Failure;
 use crate::args::{DataArgs, DistancesArgs};
 use crate::printer::{Printer, number};
+
+/// Why moments take no options about reading data.
+pub(super) const MOMENTS_ARE_READ: &str = "it says how data are read, and moments are given";
 
 pub(crate) fn run(args: &DistancesArgs, printer: &Printer) -> Result<(), Failure> {
     if args.output.as_os_str() == "-" && args.errors.as_ref().is_some_and(|path| path.as_os_str() == "-") {
         return Err(Error::option("--errors", "distances and errors cannot both go to standard output").into());
     }
+    check_distances_path(&args.output)?;
+    args.errors.as_deref().map(check_distances_path).transpose()?;
     let options = DistanceOptions::new()
         .estimator(args.distance.parse()?)
         .hidden_states(args.hidden_states)
@@ -66,6 +71,7 @@ pub(crate) fn run(args: &DistancesArgs, printer: &Printer) -> Result<(), Failure
 /// Pair moments from a moments file, or of the rows of a data file.
 pub(super) fn open_moments(path: &Path, reading: &DataArgs, printer: &Printer) -> Result<PairMoments> {
     if latentree::file::ending(path) == "moments" {
+        refuse_reading(reading, MOMENTS_ARE_READ)?;
         return PairMoments::load(path);
     }
     let mut reader = open_data(path, reading, printer)?;

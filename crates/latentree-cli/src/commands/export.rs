@@ -11,8 +11,9 @@ use crate::args::ExportArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
-    let file = open_model_file(&args.model.model, &args.model.hidden, None)?;
     let format: Format = args.format.parse()?;
+    format.check_path(&args.output)?;
+    let file = open_model_file(&args.model.model, &args.model.hidden, None)?;
     let view: View<'_> = match &file {
         ModelFile::LatentTree(model) => model.into(),
         other => other.tree().into(),

@@ -16,9 +16,10 @@ use latentree::tree::Tree;
 use latentree::{ColIx, Error, NodeIx, Result, Silent};
 use serde_json::json;
 
+use super::distances::MOMENTS_ARE_READ;
 use super::report::{shown_name, write_page};
-use super::simulate::{is_newick, read_tree};
-use super::{is_stream, open_data, read_options};
+use super::simulate::read_tree;
+use super::{check_page, is_stream, open_data, read_options, refuse_reading};
 use crate::Failure;
 use crate::args::LearnArgs;
 use crate::printer::{Printer, number};
@@ -36,6 +37,8 @@ enum Opened {
 pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
     let mut learning = learning(args, seed)?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
+    let format = Format::of_path(output)?;
+    args.report.as_deref().map(check_page).transpose()?;
     let path =
         args.distances.as_ref().or(args.data.as_ref()).ok_or_else(|| Error::option("learn", "give DATA, or --distances FILE"))?;
     let begun = Instant::now();
@@ -74,7 +77,7 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
     };
     let mut learned = learned.map_err(|error| error.in_file(path))?;
     learned.stages.insert(0, Stage { name: "reading".to_owned(), seconds: reading });
-    write(&learned.file, output)?;
+    write(&learned.file, format, output)?;
     if let Some(page) = &args.report {
         let rows = match &mut opened {
             Opened::Rows(reader) if matches!(learned.file, ModelFile::LatentTree(_)) => {
@@ -142,7 +145,9 @@ fn validation(text: &str, args: &LearnArgs, reader: &Reader, printer: &Printer) 
         Ok(fraction) if !path.exists() => return Ok(Validation::Fraction(fraction)),
         _ => {}
     }
-    let options = read_options(&args.reading)?.schema(Arc::clone(reader.schema()));
+    let mut options = read_options(&args.reading)?.schema(Arc::clone(reader.schema()));
+    // Which labels are rare is told by the data.
+    options.min_count = None;
     let mut rows = latentree::data::open(path, &options)?;
     let names = |columns: &[ColIx]| {
         let names = columns.iter().take(5).map(|&column| reader.schema().column(column).name.as_str());
@@ -173,27 +178,22 @@ fn open(args: &LearnArgs, path: &Path, printer: &Printer) -> Result<Opened> {
                 "the distances are given: leave out --distance, --hidden-states and --smoothing",
             ));
         }
+        refuse_reading(&args.reading, "it says how data are read, and a matrix of distances is given")?;
         return Ok(Opened::Distances(DistanceMatrix::read(path)?));
     }
     if latentree::file::ending(path) == "moments" {
+        refuse_reading(&args.reading, MOMENTS_ARE_READ)?;
         return Ok(Opened::Moments(Box::new(PairMoments::load(path)?)));
     }
     Ok(Opened::Rows(Box::new(open_data(path, &args.reading, printer)?)))
 }
 
 /// Writes the model, or only its tree where the ending asks for a format of trees.
-fn write(file: &ModelFile, path: &Path) -> Result<()> {
-    let format = match latentree::file::ending(path).as_str() {
-        _ if is_newick(path) => Format::Newick,
-        "dot" | "gv" => Format::Dot,
-        "graphml" => Format::GraphMl,
-        "bif" => Format::Bif,
-        "xmlbif" => Format::XmlBif,
-        "txt" => Format::Text,
-        _ => return file.write(path),
-    };
-    let view: View<'_> = file.into();
-    report::export(view, format, path)
+fn write(file: &ModelFile, format: Format, path: &Path) -> Result<()> {
+    match format {
+        Format::Json => file.write(path),
+        format => report::export(View::from(file), format, path),
+    }
 }
 
 fn show(args: &LearnArgs, learned: &Learned, printer: &Printer) -> std::io::Result<()> {

@@ -4,12 +4,13 @@ use latentree::moments::{Accumulator, PairMoments};
 use latentree::{Error, Observer, Result};
 use serde_json::json;
 
-use super::is_stream;
+use super::{check_moments, is_stream};
 use crate::Failure;
 use crate::args::MergeArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &MergeArgs, printer: &Printer) -> Result<(), Failure> {
+    check_moments(&args.output)?;
     printer.stage("merge", Some(args.inputs.len() as u64));
     let mut whole: Option<PairMoments> = None;
     for (done, path) in args.inputs.iter().enumerate() {

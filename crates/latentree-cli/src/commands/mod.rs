@@ -74,6 +74,12 @@ fn read_options(args: &DataArgs) -> Result<ReadOptions> {
     if let Some(names) = &args.names {
         options = options.names(names);
     }
+    if let Some(encoding) = &args.encoding {
+        options = options.encoding(encoding.parse()?);
+    }
+    if let Some(min_count) = args.min_count {
+        options = options.min_count(min_count);
+    }
     if let Some(schema) = &args.schema {
         options = options.schema_file(schema);
     }
@@ -84,6 +90,35 @@ fn read_options(args: &DataArgs) -> Result<ReadOptions> {
         options = options.weights(weights);
     }
     Ok(options)
+}
+
+/// Refuses options about reading data where no data are read; they would be ignored.
+fn refuse_reading(args: &DataArgs, reason: &str) -> Result<()> {
+    let given = [
+        ("--no-header", args.no_header),
+        ("--events", args.events.is_some()),
+        ("--names", args.names.is_some()),
+        ("--encoding", args.encoding.is_some()),
+        ("--schema", args.schema.is_some()),
+        ("--kind", !args.kind.is_empty()),
+        ("--min-count", args.min_count.is_some()),
+        ("--group", args.group.is_some()),
+        ("--weights", args.weights.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Error::option(*option, format!("{reason}; leave it out"))),
+        None => Ok(()),
+    }
+}
+
+/// Checks the ending of a page.
+fn check_page(path: &Path) -> Result<()> {
+    latentree::file::known_ending(path, "a page", &["html", "htm"]).map(|_| ())
+}
+
+/// Checks the ending of a file of moments.
+fn check_moments(path: &Path) -> Result<()> {
+    latentree::file::known_ending(path, "moments", &["moments"]).map(|_| ())
 }
 
 /// Opens data, inferring kinds.

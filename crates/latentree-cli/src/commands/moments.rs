@@ -5,12 +5,13 @@ use latentree::data::BatchSource;
 use latentree::moments::{PairMoments, fold};
 use serde_json::json;
 
-use super::{is_stream, open_data};
+use super::{check_moments, is_stream, open_data};
 use crate::Failure;
 use crate::args::MomentsArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &MomentsArgs, printer: &Printer) -> Result<(), Failure> {
+    check_moments(&args.output)?;
     let mut reader = open_data(&args.data, &args.reading, printer)?;
     let empty = PairMoments::new(reader.schema().clone())?;
     let moments = fold(&mut reader, empty, printer)?;

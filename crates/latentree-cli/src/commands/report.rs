@@ -9,13 +9,17 @@ use latentree::{Error, Result};
 use serde_json::json;
 
 use super::simulate::{is_newick, read_tree};
-use super::{is_stream, open_model_and_data, open_model_file};
+use super::{check_page, is_stream, open_model_and_data, open_model_file, refuse_reading};
 use crate::Failure;
 use crate::args::ReportArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
+    check_page(&args.output)?;
     let path = &args.model.model;
+    if args.data.is_none() {
+        refuse_reading(&args.reading, "it says how data are read, and none are given")?;
+    }
     let title = args.title.clone().unwrap_or_else(|| shown_name(path));
     let mut options = PageOptions::new(title);
     let (file, html) = match &args.data {

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use latentree::file::AtomicWriter;
+use latentree::report::{Format, render};
 use latentree::simulate::{ParameterFamily, Shape, Simulation};
 use latentree::tree::{Observed, Tree};
 use latentree::{Error, Place, Result};
@@ -23,6 +24,7 @@ pub(crate) fn run(args: &SimulateArgs, seed: u64, printer: &Printer) -> Result<(
         return Err(Error::option("--data", "the model and the data cannot go to the same place").into());
     }
     fraction("--missing", args.missing)?;
+    let format = args.model.as_deref().map(Format::of_path).transpose()?.unwrap_or(Format::Json);
     let simulation = match (&args.tree, args.shape) {
         (Some(tree), _) => Simulation::on_tree(read_tree(tree, &[])?),
         (None, Some(name)) => {
@@ -45,7 +47,7 @@ pub(crate) fn run(args: &SimulateArgs, seed: u64, printer: &Printer) -> Result<(
     let mut model_file = None;
     if let Some(path) = &args.model {
         let file = model_file.insert(AtomicWriter::create(path)?);
-        file.write_all(model.to_json_string().as_bytes()).map_err(Error::io("write", path))?;
+        file.write_all(render(&model, format)?.as_bytes()).map_err(Error::io("write", path))?;
     }
     let mut rows = 0;
     if let Some(path) = &args.data {
@@ -88,7 +90,7 @@ fn family(args: &SimulateArgs) -> Result<ParameterFamily> {
 }
 
 /// Trees are far smaller; a compressed file that unpacks to more is refused before it fills the memory.
-const MOST_NEWICK: u64 = 1 << 30;
+const MOST_NEWICK: u64 = 1 << 28;
 
 /// Whether a file holds Newick, by its ending.
 pub(crate) fn is_newick(path: &Path) -> bool {

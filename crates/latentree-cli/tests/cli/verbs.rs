@@ -481,3 +481,18 @@ fn report_writes_one_page_with_everything_in_it() {
     folder.succeed("export clinic.truth.json --format bif -o clinic.bif");
     folder.succeed("report clinic.bif clinic.csv -o bif.html.gz");
 }
+
+#[test]
+fn joined_labels_and_encodings_are_the_same_for_a_model_and_its_data() {
+    let folder = Folder::new();
+    let row = |row: usize| format!("{},{},{}\n", ["é", "b", "é", "r"][row % 4], ["p", "q"][row / 2 % 2], ["u", "v"][row / 2 % 2]);
+    let text: String =
+        (0..200).map(|ix| if ix % 4 == 3 { row(ix).replacen('r', &format!("r{ix}"), 1) } else { row(ix) }).collect();
+    let latin: Vec<u8> = format!("word,x,y\n{text}").chars().map(|letter| letter as u32 as u8).collect();
+    folder.write("d.csv", &latin);
+    folder.succeed("learn d.csv --encoding latin-1 --min-count 5 -o m.json");
+    let model = folder.text("m.json");
+    assert!(model.contains("\"(other)\"") && model.contains("\"é\"") && !model.contains("\"r3\""), "{model}");
+    folder.write("new.csv", b"word,x,y\nnew,p,u\nb,q,v\n");
+    assert_eq!(folder.json("score m.json new.csv")["impossible_rows"], 0);
+}

@@ -5,7 +5,7 @@
 //! - PHYLIP (`.phy`, `.phylip`, `.dist`): a line with the number of variables, then per variable its name (up to a blank, or the first
 //!   ten characters) and its distances: all of them, or those to the variables before it.
 //!
-//! Other endings, and standard input, are recognised by the first line: a lone number is PHYLIP. `.gz` and `.zst` may follow any ending.
+//! A matrix has at most 20,000 variables, and is read row by row. Other endings, and standard input, are recognised by the first line: a lone number is PHYLIP. `.gz` and `.zst` may follow any ending.
 
 mod comma;
 mod phylip;
@@ -18,6 +18,9 @@ use std::path::Path;
 use super::DistanceMatrix;
 use crate::error::{Error, Place, Result, Shortened};
 use crate::file;
+
+/// Most variables: their 200 million distances take 1.6 GB, and twice that while both sides of the diagonal are compared.
+const MOST_VARIABLES: usize = 20_000;
 
 /// Relative difference of the two sides of the diagonal that is taken for rounding.
 const ASYMMETRY: f64 = 1e-6;
@@ -56,7 +59,7 @@ impl DistanceMatrix {
         matrix.map_err(|error| error.in_file(path))
     }
 
-    /// Writes the distances: PHYLIP if the ending says so, else CSV with names in the first row and column. Numbers round-trip
+    /// Writes the distances: PHYLIP if the ending says so, else CSV (`.csv`, `.tsv`, `.txt` or no ending) with names in the first row and column. Numbers round-trip
     /// exactly; standard errors are not written.
     ///
     /// # Errors
@@ -74,12 +77,31 @@ impl DistanceMatrix {
     }
 
     fn write_cells(&self, path: &Path, cell: impl Fn(usize, usize) -> f64) -> Result<()> {
+        check_distances_path(path)?;
         file::write_atomically(path, |out| match format_of_ending(path) {
             Some(Format::Phylip) => phylip::write(self.names(), cell, out, path),
             Some(Format::Separated(separator)) => comma::write(self.names(), cell, separator, out, path),
             None => comma::write(self.names(), cell, b',', out, path),
         })
     }
+}
+
+/// Checks that a file's ending is one that distances are written to; none is CSV.
+///
+/// # Errors
+/// [`Error::Option`] if it is not.
+pub fn check_distances_path(path: &Path) -> Result<()> {
+    let known = ["csv", "tsv", "tab", "phy", "phylip", "dist", "txt"];
+    file::known_ending(path, "a matrix of distances", &known).map(|_| ())
+}
+
+/// Refuses a matrix that is too large, before any of it is kept.
+fn check_size(n: usize, place: Place) -> Result<()> {
+    if n > MOST_VARIABLES {
+        let problem = format!("a matrix of {n} variables; at most {MOST_VARIABLES} can be read");
+        return Err(Error::data(place, problem));
+    }
+    Ok(())
 }
 
 /// The format by a file's first bytes.
@@ -111,6 +133,7 @@ fn text(value: f64) -> String {
 }
 
 /// Rows as they are read; what is kept never exceeds what the file holds.
+#[derive(Clone)]
 struct Rows {
     names: Vec<String>,
     /// Strict lower triangle.

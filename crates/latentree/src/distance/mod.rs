@@ -27,5 +27,6 @@ pub use determinants::determinants;
 pub use estimate::{choose_estimator, estimate};
 pub use estimator::{DistanceOptions, Estimator};
 pub(crate) use from_rows::fold_for;
+pub use file::check_distances_path;
 pub use from_rows::{RowMoments, from_rows, moments_for};
 pub use matrix::DistanceMatrix;

@@ -49,8 +49,10 @@ const OLDEST: u64 = 1;
 const NEWEST: u64 = 1;
 /// Oldest reader that can read what this program writes.
 const OLDEST_READER: u64 = 1;
-/// Models are far smaller; a compressed file that unpacks to more is refused before it fills the memory.
-const MAX_BYTES: u64 = 1 << 30;
+/// Longest file. Models are far smaller; what is longer is refused before it is read, and never written.
+const MAX_BYTES: u64 = 1 << 28;
+/// Most memory that the values of a file may take while it is read.
+const MAX_MEMORY: u64 = 1 << 30;
 
 /// What a model file holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,7 +99,7 @@ impl ModelFile {
     /// As [`read`](Self::read), with no file named.
     pub fn read_from(bytes: &[u8]) -> Result<Self> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let document: Json = serde_json::from_slice(bytes).map_err(|error| {
+        let document = Json::read(bytes, MAX_MEMORY).map_err(|error| {
             let message = error.to_string();
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
             let place = Place::default().line(error.line() as u64);
@@ -132,19 +134,27 @@ impl ModelFile {
     /// The file's text: deterministic, one node, edge and table per line.
     #[must_use]
     pub fn to_json_string(&self) -> String {
-        let document = match self {
-            Self::LatentTree(model) => encode::latent_tree(model),
-            Self::Tree { tree, schema, provenance } => encode::tree(tree, schema.as_deref(), provenance),
-        };
-        print(&document)
+        print(&self.document())
     }
 
     /// Writes the file, or nothing when something fails; `.gz` and `.zst` endings compress, `-` is standard output.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Io`]; [`Error::Data`] if the file would be larger than can be read.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
-        write_text(path.as_ref(), &self.to_json_string())
+        write_text(path.as_ref(), &self.to_file_text()?)
+    }
+
+    fn document(&self) -> Json {
+        match self {
+            Self::LatentTree(model) => encode::latent_tree(model),
+            Self::Tree { tree, schema, provenance } => encode::tree(tree, schema.as_deref(), provenance),
+        }
+    }
+
+    /// The file's text, if it can be read again.
+    pub(crate) fn to_file_text(&self) -> Result<String> {
+        file_text(&self.document())
     }
 }
 
@@ -170,9 +180,14 @@ impl LatentTree {
     /// Writes the model's file, as [`ModelFile::write`].
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// As [`ModelFile::write`].
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
-        write_text(path.as_ref(), &self.to_json_string())
+        write_text(path.as_ref(), &self.to_file_text()?)
+    }
+
+    /// The file's text, if it can be read again.
+    pub(crate) fn to_file_text(&self) -> Result<String> {
+        file_text(&encode::latent_tree(self))
     }
 }
 
@@ -199,14 +214,44 @@ fn write_text(path: &Path, text: &str) -> Result<()> {
     crate::file::write_atomically(path, |out| out.write_all(text.as_bytes()).map_err(Error::io("write", path)))
 }
 
+fn file_text(document: &Json) -> Result<String> {
+    if document.footprint() > MAX_MEMORY {
+        return Err(too_large());
+    }
+    let text = print(document);
+    check_length(&text)?;
+    Ok(text)
+}
+
+/// Refuses to write a model that could not be read again.
+///
+/// # Errors
+/// [`Error::Data`] if it is larger than a model file may be.
+pub(crate) fn check_length(text: &str) -> Result<()> {
+    if text.len() as u64 > MAX_BYTES { Err(too_large()) } else { Ok(()) }
+}
+
+fn too_large() -> Error {
+    let problem = format!(
+        "the model would take more than the {} MiB that a model file may have; leave out columns of many labels, or join rare labels \
+         (--min-count)",
+        MAX_BYTES >> 20
+    );
+    Error::data(Place::default(), problem)
+}
+
 fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+    let refuse = || {
+        let problem = format!("larger than {} MiB, which no model file is", MAX_BYTES >> 20);
+        Err(Error::format(Place::file(path), FORMAT, problem))
+    };
+    // Compressed or not, the bytes of a file are a lower bound.
+    if std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() > MAX_BYTES) {
+        return refuse();
+    }
     let mut bytes = Vec::new();
     crate::file::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(Error::io("read", path))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        let problem = format!("larger than {} MiB, which no model file is", MAX_BYTES >> 20);
-        return Err(Error::format(Place::file(path), FORMAT, problem));
-    }
-    Ok(bytes)
+    if bytes.len() as u64 > MAX_BYTES { refuse() } else { Ok(bytes) }
 }
 
 /// What other programs' formats do not say about a model.

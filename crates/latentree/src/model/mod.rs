@@ -10,6 +10,7 @@ mod reroot;
 pub(crate) mod test_models;
 
 pub use distribution::{Distribution, Emission, Table};
+pub(crate) use file::check_length;
 pub use file::{ModelFile, ReadModelOptions, read_model, read_model_from};
 pub(crate) use format::escape;
 pub use format::{to_bif, to_xmlbif};

@@ -55,9 +55,56 @@ pub enum Format {
     Text,
 }
 
+/// Endings of model and tree files, with their formats; the first of a format is the usual one.
+const ENDINGS: [(&str, Format); 13] = [
+    ("json", Format::Json),
+    ("nwk", Format::Newick),
+    ("newick", Format::Newick),
+    ("tree", Format::Newick),
+    ("tre", Format::Newick),
+    ("nw", Format::Newick),
+    ("dot", Format::Dot),
+    ("gv", Format::Dot),
+    ("graphml", Format::GraphMl),
+    ("bif", Format::Bif),
+    ("xmlbif", Format::XmlBif),
+    ("xml", Format::XmlBif),
+    ("txt", Format::Text),
+];
+
 impl Format {
     /// All formats.
     pub const ALL: [Self; 7] = [Self::Json, Self::Newick, Self::Dot, Self::GraphMl, Self::Bif, Self::XmlBif, Self::Text];
+
+    /// The format that a file's ending says; no ending is JSON.
+    ///
+    /// # Errors
+    /// [`Error::Option`] if the ending is of no format.
+    ///
+    /// # Example
+    /// ```
+    /// use std::path::Path;
+    /// use latentree::report::Format;
+    /// assert_eq!(Format::of_path(Path::new("tree.nwk.gz"))?, Format::Newick);
+    /// assert_eq!(Format::of_path(Path::new("model"))?, Format::Json);
+    /// assert!(Format::of_path(Path::new("model.png")).is_err());
+    /// # Ok::<(), latentree::Error>(())
+    /// ```
+    pub fn of_path(path: &Path) -> Result<Self> {
+        let endings: Vec<&str> = ENDINGS.iter().map(|(ending, _)| *ending).collect();
+        let ending = crate::file::known_ending(path, "a model", &endings)?;
+        Ok(ENDINGS.iter().find(|(it, _)| *it == ending).map_or(Self::Json, |(_, format)| *format))
+    }
+
+    /// Checks that a file's ending is one of this format; none, and `.txt`, fit all.
+    ///
+    /// # Errors
+    /// [`Error::Option`] if it is not.
+    pub fn check_path(self, path: &Path) -> Result<()> {
+        let endings = ENDINGS.iter().filter(|(_, format)| *format == self).map(|(ending, _)| *ending);
+        let endings: Vec<&str> = endings.chain((self == Self::GraphMl).then_some("xml")).chain(["txt"]).collect();
+        crate::file::known_ending(path, self.name(), &endings).map(|_| ())
+    }
 
     /// The name users write.
     #[must_use]
@@ -162,7 +209,8 @@ impl<'a> From<&'a ModelFile> for View<'a> {
 /// The text of a model or tree in a format.
 ///
 /// # Errors
-/// [`Error::Data`] naming a node that the format cannot hold, or if the format needs tables and there are none.
+/// [`Error::Data`] naming a node that the format cannot hold, if the format needs tables and there are none, or if the text is
+/// longer than can be read again.
 ///
 /// # Example
 /// ```
@@ -177,18 +225,23 @@ impl<'a> From<&'a ModelFile> for View<'a> {
 pub fn render<'a>(what: impl Into<View<'a>>, format: Format) -> Result<String> {
     let view = what.into();
     match format {
-        Format::Json => Ok(match (view.file, view.model) {
-            (Some(file), _) => file.to_json_string(),
-            (None, Some(model)) => model.to_json_string(),
-            (None, None) => ModelFile::from(view.tree.clone()).to_json_string(),
-        }),
+        Format::Json => match (view.file, view.model) {
+            (Some(file), _) => file.to_file_text(),
+            (None, Some(model)) => model.to_file_text(),
+            (None, None) => ModelFile::from(view.tree.clone()).to_file_text(),
+        },
         Format::Newick => Ok(view.tree.to_newick(view.model.map(|model| model.rooted().roots[0])) + "\n"),
         Format::Dot => Ok(to_dot(view)),
         Format::GraphMl => Ok(to_graphml(view)),
-        Format::Bif => to_bif(view.need_model(format)?),
-        Format::XmlBif => to_xmlbif(view.need_model(format)?),
+        Format::Bif => to_bif(view.need_model(format)?).and_then(checked),
+        Format::XmlBif => to_xmlbif(view.need_model(format)?).and_then(checked),
         Format::Text => Ok(to_text(view)),
     }
+}
+
+/// A text that can be read again.
+fn checked(text: String) -> Result<String> {
+    crate::model::check_length(&text).map(|()| text)
 }
 
 /// Writes a model or tree in a format, or nothing when something fails; `.gz` and `.zst` endings compress, `-` is standard

@@ -11,6 +11,32 @@ pub(super) fn cases() -> Vec<Case> {
         case("unknown verb", "lern data.csv").says(["'lern'"]),
         case("unknown option", "describe data.csv --wieghts w").says(["--wieghts", "--weights"]),
         case("no data", "describe").says(["DATA"]),
+        case("names of a table that has its own", "learn data.csv --names n.txt -o m.json").file("n.txt", "p\nq\n").says([
+            "--names",
+            "data.csv",
+            "--no-header",
+        ]),
+        case("an unknown encoding", "describe data.csv --encoding klingon").says(["--encoding", "klingon", "utf-16"]),
+        case("an encoding of a file that is not text", "describe d.parquet --encoding latin-1").file("d.parquet", "PAR1").says([
+            "--encoding",
+            "d.parquet",
+            "not a text file",
+        ]),
+        case("no count at all", "describe data.csv --min-count 0").says(["--min-count", "0"]),
+        case("rare labels of a model's data", "score model.json data.csv --min-count 2").says(["--min-count", "model"]),
+        case("reading options for moments", "learn x.moments --kind a=count -o m.json").says([
+            "--kind",
+            "moments",
+            "leave it out",
+        ]),
+        case("reading options for distances", "learn --distances d.csv --encoding latin-1 -o m.json").says([
+            "--encoding",
+            "distances",
+            "leave it out",
+        ]),
+        case("reading options for a model alone", "describe model.json --weights w").says(["--weights", "model", "leave it out"]),
+        case("reading options for a page without data", "report model.json -o p.html --no-header")
+            .says(["--no-header", "leave it out"]),
         case("no threads", "describe data.csv --threads 0").says(["--threads", "0", "1.."]),
         // A thread takes memory and a place in the system's table: tens of thousands can stop a machine.
         case("far too many threads", "describe data.csv --threads 65535").says(["--threads", "65535", "1..=1024"]),

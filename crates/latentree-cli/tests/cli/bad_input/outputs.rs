@@ -17,20 +17,51 @@ pub(super) fn cases() -> Vec<Case> {
         case("labels as libsvm", "sample model.json --rows 30 -o o.svm").says(["o.svm", "\"b\"", ".csv"]),
         case("posteriors as libsvm", "infer model.json data.csv -o o.svm").says(["o.svm"]),
     ];
-    for (name, into_folder, arguments) in [
-        ("samples", "samples into a folder", "sample model.json --rows 3 -o"),
-        ("posteriors", "posteriors into a folder", "infer model.json data.csv -o"),
-        ("filled data", "filled data into a folder", "infer model.json data.csv --impute -o"),
-        ("scores", "scores into a folder", "score model.json data.csv --per-row"),
-        ("export", "export into a folder", "export model.json --format dot -o"),
-        ("page", "page into a folder", "report model.json data.csv -o"),
-        ("moments", "moments into a folder", "moments data.csv -o"),
-        ("simulated model", "simulated model into a folder", "simulate --shape star --model"),
-        ("simulated data", "simulated data into a folder", "simulate --shape star --data"),
+    for (name, into_folder, unknown, arguments, beyond) in [
+        ("samples", "samples into a folder", "samples as a sheet", "sample model.json --rows 3 -o", "q/o.csv"),
+        ("posteriors", "posteriors into a folder", "posteriors as a sheet", "infer model.json data.csv -o", "q/o.csv"),
+        (
+            "filled data",
+            "filled data into a folder",
+            "filled data as a sheet",
+            "infer model.json data.csv --impute -o",
+            "q/o.csv",
+        ),
+        ("scores", "scores into a folder", "scores as a sheet", "score model.json data.csv --per-row", "q/o.csv"),
+        ("export", "export into a folder", "export as a sheet", "export model.json --format dot -o", "q/o.dot"),
+        ("page", "page into a folder", "page as a sheet", "report model.json data.csv -o", "q/o.html"),
+        ("moments", "moments into a folder", "moments as a sheet", "moments data.csv -o", "q/o.moments"),
+        (
+            "simulated model",
+            "simulated model into a folder",
+            "simulated model as a sheet",
+            "simulate --shape star --model",
+            "q/o.json",
+        ),
+        (
+            "simulated data",
+            "simulated data into a folder",
+            "simulated data as a sheet",
+            "simulate --shape star --data",
+            "q/o.csv",
+        ),
     ] {
-        let beyond = format!("{arguments} q/o.csv");
-        cases.push(case(name, beyond).says(["cannot write q/o.csv", "No such file"]));
+        cases.push(case(name, format!("{arguments} {beyond}")).says(["cannot write q/o.", "No such file"]));
         cases.push(case(into_folder, format!("{arguments} folder")).says(["cannot write folder", "directory"]));
+        cases.push(case(unknown, format!("{arguments} o.xlsx")).says(["o.xlsx", ".xlsx is no ending of"]));
+    }
+    for (name, arguments) in [
+        ("a picture of a model", "learn data.csv -o m.png"),
+        ("a page as a model", "learn data.csv -o m.html"),
+        ("a model compressed in an unknown way", "learn data.csv -o m.json.bz2"),
+        ("a learned page without its ending", "learn data.csv -o m.json --report p.json"),
+        ("an exported picture", "export model.json --format dot -o m.png"),
+        ("an export as another format", "export model.json --format newick -o m.json"),
+        ("merged moments as a table", "merge x.moments -o o.csv"),
+        ("distances as a sheet", "distances data.csv -o d.xlsx"),
+        ("errors as a sheet", "distances data.csv -o d.csv --errors e.xlsx"),
+    ] {
+        cases.push(case(name, arguments).says(["is no ending of", "use ."]));
     }
     cases.push(case("manual pages into a file", "man -o data.csv").says(["data.csv"]));
     // The model is written only if the data can be.

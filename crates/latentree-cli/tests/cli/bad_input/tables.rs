@@ -40,7 +40,11 @@ pub(super) fn cases() -> Vec<Case> {
         case("cell not UTF-8", "describe d.csv")
             .file("d.csv", b"a,b\n1,x\n1,\xff\xfe\n".to_vec())
             .says(["d.csv", "row 2", "\"b\"", "UTF-8"]),
-        case("UTF-16", "describe d.csv").file("d.csv", b"\xff\xfea\0,\0b\0".to_vec()).says(["d.csv", "UTF-16", "UTF-8"]),
+        case("UTF-16", "describe d.csv").file("d.csv", b"\xff\xfea\0,\0b\0".to_vec()).says([
+            "d.csv",
+            "UTF-16",
+            "--encoding utf-16",
+        ]),
         case("infinite number", "describe d.csv").file("d.csv", "a\n1.5\ninf\n").says(["d.csv", "row 2", "\"a\"", "infinite"]),
         case("all columns without values", "describe d.csv").file("d.csv", "a,b\n,\nNA,?\n").says(["d.csv", "no column", "kind"]),
         case("all columns ignored", "describe data.csv --kind *=ignore").says(["data.csv", "no column"]),
@@ -131,6 +135,15 @@ pub(super) fn cases() -> Vec<Case> {
         case("unknown column of a kind", "describe data.csv --kind q=count").says(["--kind", "\"q\""]),
         case("unknown kind", "describe data.csv --kind n=integer").says(["--kind", "n=integer", "count"]),
         case("kind without a name", "describe data.csv --kind count").says(["--kind", "\"count\"", "NAME="]),
+        case("events that are not called so", "learn e.csv -o m.json")
+            .file("e.csv", {
+                let event = |row: usize| format!("{},E{}\n", 1000 + row / 3, row * 7919 % 101 % 40);
+                format!("patient_id,icd9\n{}", (0..600).map(event).collect::<String>())
+            })
+            .says(["e.csv", "looks like events", "--events patient_id,icd9"]),
+        case("events for a model without their option", "score model.json e.csv")
+            .file("e.csv", "patient,code\n1,A\n1,B\n")
+            .says(["none of the 4 columns", "--events"]),
         case("events without their columns", "describe e.csv --events patient,code").file("e.csv", "pat,code\n1,A\n").says([
             "--events",
             "\"patient\"",

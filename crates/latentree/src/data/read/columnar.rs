@@ -3,19 +3,22 @@
 //! Numbers of any width (decimals too, as the nearest 64-bit floats), truth values, texts and dictionaries of these are
 //! read; nulls and NaN are missing. Dates, times, binary and nested columns are not variables.
 
+mod arrow;
+mod parquet;
+mod thrift;
+
 use std::fs::File;
-use std::io::{BufReader, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
+use self::arrow::Messages;
 use super::cell::{Cell, CellSink};
 use super::input::Input;
 use crate::error::{Error, Place, Result};
@@ -100,7 +103,7 @@ impl ColumnarTable {
                 let row = row.map(|row| self.next_row + row as u64 + 1);
                 Error::data(Place { row, ..self.input.place().column(&self.names[column]) }, what)
             };
-            let array = plain(array).map_err(|what| problem(None, what))?;
+            let array = guarded(&self.input, self.is_parquet, || Ok(plain(array)))?.map_err(|what| problem(None, what))?;
             let first_row = self.next_row;
             feed(&array, |row, cell| sink.cell(first_row + row as u64, column, cell))
                 .map_err(|(row, what)| problem(Some(row), what))?;
@@ -140,30 +143,19 @@ fn reason(error: &ArrowError) -> String {
 }
 
 fn open(input: &Input, is_parquet: bool, wanted: Option<&[usize]>) -> Result<(SchemaRef, Batches)> {
-    let mut file = File::open(input.real_path()).map_err(|error| input.io_error(error))?;
+    let file = File::open(input.real_path()).map_err(|error| input.io_error(error))?;
     guarded(input, is_parquet, || {
-        if is_parquet {
-            let builder = ParquetRecordBatchReaderBuilder::try_new(file)?.with_batch_size(CHUNK_ROWS);
-            let schema = Arc::clone(builder.schema());
-            let mask = wanted.map(|wanted| ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied()));
-            let builder = match mask {
-                Some(mask) => builder.with_projection(mask),
-                None => builder,
-            };
-            return Ok((schema, Box::new(builder.build()?) as Batches));
+        if !is_parquet {
+            let (schema, messages) = Messages::open(file, wanted)?;
+            return Ok((schema, Box::new(messages) as Batches));
         }
-        let mut magic = [0; 6];
-        let is_file = file.read_exact(&mut magic).is_ok() && &magic == b"ARROW1";
-        std::io::Seek::rewind(&mut file)?;
-        let wanted = wanted.map(<[usize]>::to_vec);
-        let reader = BufReader::new(file);
-        if is_file {
-            let reader = FileReader::try_new(reader, wanted)?;
-            Ok((reader.schema(), Box::new(reader) as Batches))
-        } else {
-            let reader = StreamReader::try_new(reader, wanted)?;
-            Ok((reader.schema(), Box::new(reader) as Batches))
-        }
+        parquet::check_footer(&file)?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file.try_clone()?)?.with_batch_size(CHUNK_ROWS);
+        let schema = Arc::clone(builder.schema());
+        let Some(wanted) = wanted else { return Ok((schema, Box::new(std::iter::empty()) as Batches)) };
+        let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
+        parquet::check_pages(&file, builder.metadata(), &|leaf| mask.leaf_included(leaf))?;
+        Ok((schema, Box::new(builder.with_projection(mask).build()?) as Batches))
     })
 }
 

@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use super::input::{Input, Lines};
 use super::options::ReadOptions;
-use super::sparse::{Held, RowSource, Scan, SparseFile, column_names};
+use super::sparse::{Held, RowSource, Scan, SparseFile, changed, column_names};
 use crate::error::{Error, Result, Shortened};
 
 /// Empty rows a file may claim beyond those that its entries make likely.
-const FREE_ROWS: u64 = 1 << 24;
+const FREE_ROWS: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CoordinateFormat {
@@ -77,8 +77,8 @@ pub(super) fn open(input: &Arc<Input>, options: &ReadOptions, format: Coordinate
             format!("{} rows are claimed but only {} entries are there; is the size right?", head.n_rows, stream.n_read);
         return Err(Error::data(input.place(), problem));
     }
-    let held = if is_sorted { None } else { Some(hold(Stream::open(input, format)?, head.n_rows as usize)?) };
-    let mut source = CoordinateSource { input: Arc::clone(input), head, stream: Stream::open(input, format)?, held };
+    let held = if is_sorted { None } else { Some(hold(Stream::again(input, head)?, head.n_rows as usize)?) };
+    let mut source = CoordinateSource { input: Arc::clone(input), head, stream: Stream::again(input, head)?, held };
     let scan = Scan::run(&mut source)?;
     if options.names.is_none() {
         scan.check_columns(input.place(), head.n_columns)?;
@@ -108,7 +108,7 @@ impl RowSource for CoordinateSource {
     fn rewind(&mut self) -> Result<()> {
         match &mut self.held {
             Some(held) => held.rewind(),
-            None => self.stream = Stream::open(&self.input, self.head.format)?,
+            None => self.stream = Stream::again(&self.input, self.head)?,
         }
         Ok(())
     }
@@ -122,6 +122,12 @@ impl Stream {
             CoordinateFormat::MatrixMarket => matrix_market_head(&mut lines)?,
         };
         Ok(Self { head, lines, n_read: 0, pending: None, next_row: 0 })
+    }
+
+    /// Opens a file again whose head is known.
+    fn again(input: &Input, head: Head) -> Result<Self> {
+        let stream = Self::open(input, head.format)?;
+        if stream.head == head { Ok(stream) } else { Err(changed(input.place())) }
     }
 
     fn next_row(&mut self, row: &mut Vec<(u32, f64)>) -> Result<bool> {
@@ -138,7 +144,7 @@ impl Stream {
                     self.pending = None;
                 }
                 Some((entry_row, ..)) if u64::from(entry_row) < self.next_row => {
-                    return Err(self.problem("the file changed while it was read"));
+                    return Err(changed(self.lines.place()));
                 }
                 _ => break,
             }
@@ -261,7 +267,11 @@ fn matrix_market_head(lines: &mut Lines) -> Result<Head> {
     };
     let (n_rows, n_columns, n_entries) = match (sizes.as_slice(), is_array) {
         (&[n_rows, n_columns, n_entries], false) => (n_rows, n_columns, n_entries),
-        (&[n_rows, n_columns], true) if n_rows.checked_mul(n_columns).is_some() => (n_rows, n_columns, n_rows * n_columns),
+        (&[n_rows, n_columns], true) => {
+            let n_entries = n_rows.checked_mul(n_columns);
+            let Some(n_entries) = n_entries else { return fail(lines, "the sizes are larger than any file".into()) };
+            (n_rows, n_columns, n_entries)
+        }
         _ => return fail(lines, "the line of sizes must have the numbers of rows, columns and (coordinate) entries".into()),
     };
     let format = CoordinateFormat::MatrixMarket;

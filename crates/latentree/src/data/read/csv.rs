@@ -8,8 +8,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::cell::{Cell, CellSink};
+use super::delimiter;
+use super::encoding::{not_utf8, wide_text};
 use super::input::{Input, LINE_LIMIT, Lines};
 use crate::error::{Error, Place, Result};
+
+/// Bytes that are looked at to know what the file is.
+const FIRST_BYTES: u64 = 1 << 16;
 
 /// A text table with a delimiter.
 pub(super) struct CsvTable {
@@ -45,10 +50,9 @@ enum State {
 
 impl CsvTable {
     pub(super) fn new(input: Arc<Input>, header: bool, by_ending: Option<u8>) -> Result<Self> {
-        let first = input.first_bytes(1 << 16)?;
-        refuse_binary(&input, &first)?;
-        let first_line = first.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
-        let delimiter = choose_delimiter(first_line, by_ending);
+        refuse_binary(&input)?;
+        let first = input.first_bytes(FIRST_BYTES)?;
+        let delimiter = delimiter::choose(&first, (first.len() as u64) < FIRST_BYTES, by_ending);
         let format = if delimiter == b'\t' { "TSV" } else { "CSV" };
         let lines = input.lines()?;
         let fields = Fields::default();
@@ -62,6 +66,16 @@ impl CsvTable {
 
     pub(super) fn names(&self) -> &[String] {
         &self.names
+    }
+
+    pub(super) fn delimiter(&self) -> u8 {
+        self.delimiter
+    }
+
+    /// Names the columns of a table without header.
+    pub(super) fn rename(&mut self, names: Vec<String>) {
+        assert_eq!(names.len(), self.names.len(), "every column has a name");
+        self.names = names;
     }
 
     pub(super) fn rewind(&mut self) -> Result<()> {
@@ -122,8 +136,9 @@ impl CsvTable {
             return Ok(());
         }
         for (ix, name) in raw.into_iter().enumerate() {
-            let name = String::from_utf8(name).map_err(|_| {
-                Error::format(self.lines.place(), self.format, format!("the name of column {} is not UTF-8 text", ix + 1))
+            let name = String::from_utf8(name).map_err(|error| {
+                let problem = format!("the name of column {}, {}", ix + 1, not_utf8(error.as_bytes()));
+                Error::format(self.lines.place(), self.format, problem)
             })?;
             self.names.push(if name.is_empty() { format!("x{}", ix + 1) } else { name });
         }
@@ -143,30 +158,22 @@ impl CsvTable {
 }
 
 /// Refuses what is no text at all before its bytes make odd column names.
-fn refuse_binary(input: &Input, first: &[u8]) -> Result<()> {
-    let problem = if first.starts_with(b"\xff\xfe") || first.starts_with(b"\xfe\xff") {
-        "the file is UTF-16 text; save it as UTF-8"
-    } else if first.contains(&0) {
-        "the file holds binary data, not text; check its format and ending"
-    } else if crate::file::ending(&input.path) == "json" {
-        "a JSON file is no table of data; is it a model?"
-    } else {
-        return Ok(());
-    };
-    Err(Error::format(input.place(), "CSV", problem))
-}
-
-fn choose_delimiter(first_line: &[u8], by_ending: Option<u8>) -> u8 {
-    // What stands in quotes is part of a name.
-    let unquoted = || first_line.split(|&byte| byte == b'"').step_by(2).flatten();
-    let count = |delimiter: u8| unquoted().filter(|&&byte| byte == delimiter).count();
-    match by_ending {
-        Some(b'\t') => b'\t',
-        Some(_) if count(b',') > 0 => b',',
-        _ if count(b'\t') > count(b',') => b'\t',
-        _ if count(b',') == 0 && count(b';') > 0 => b';',
-        _ => b',',
+fn refuse_binary(input: &Input) -> Result<()> {
+    let first = input.first_bytes(FIRST_BYTES)?;
+    let fail = |problem: String| Err(Error::format(input.place(), "CSV", problem));
+    if input.encoding.is_none()
+        && let Some(encoding) = wide_text(&first)
+    {
+        return fail(format!("the file looks like UTF-16 text; add --encoding {encoding}, or save it as UTF-8"));
     }
+    if first.contains(&0) {
+        let named = input.encoding.map(|encoding| format!(" even if read as {}", encoding.name())).unwrap_or_default();
+        return fail(format!("the file holds binary data, not text{named}; check its format and ending"));
+    }
+    if crate::file::ending(&input.path) == "json" {
+        return fail("a JSON file is no table of data; is it a model?".to_owned());
+    }
+    Ok(())
 }
 
 fn trim(field: &[u8]) -> &[u8] {

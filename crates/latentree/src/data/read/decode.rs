@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 
 use super::cell::{Cell, count_problem, is_missing, number, number_key, number_text};
+use super::rare::OTHER_LABEL;
+use super::written_number::NumberReader;
 use crate::data::{ColumnData, Kind, MISSING_CODE};
 use crate::error::Shortened;
 
@@ -15,20 +17,20 @@ const ALIAS_LIMIT: usize = 1024;
 /// How the cells of one column become codes or numbers.
 pub(super) enum Decoder {
     Labels(Box<LabelTable>),
-    Number,
-    Count,
+    Number(NumberReader),
+    Count(NumberReader),
     /// Numbers above 0 are code 1.
-    Threshold,
+    Threshold(NumberReader),
 }
 
 impl Decoder {
     /// The decoder of a kind; `threshold` takes counts for a binary column.
-    pub(super) fn new(kind: &Kind, threshold: bool) -> Self {
+    pub(super) fn new(kind: &Kind, threshold: bool, numbers: NumberReader) -> Self {
         match (kind, kind.labels()) {
-            (Kind::Binary { labels }, _) if threshold && labels == &["0", "1"] => Self::Threshold,
+            (Kind::Binary { labels }, _) if threshold && labels == &["0", "1"] => Self::Threshold(numbers),
             (_, Some(labels)) => Self::Labels(Box::new(LabelTable::new(labels))),
-            (Kind::Count, None) => Self::Count,
-            (_, None) => Self::Number,
+            (Kind::Count, None) => Self::Count(numbers),
+            (_, None) => Self::Number(numbers),
         }
     }
 
@@ -49,18 +51,18 @@ impl Decoder {
                 }
                 Ok(())
             }
-            Self::Number => {
-                data.push_number(cell_number(cell)?);
+            Self::Number(numbers) => {
+                data.push_number(numbers.read(cell)?);
                 Ok(())
             }
-            Self::Count => {
-                let value = cell_number(cell)?;
+            Self::Count(numbers) => {
+                let value = numbers.read(cell)?;
                 count_problem(value).map_or(Ok(()), Err)?;
                 data.push_number(value);
                 Ok(())
             }
-            Self::Threshold => {
-                data.push_number(above_zero(cell_number(cell)?)?);
+            Self::Threshold(numbers) => {
+                data.push_number(above_zero(numbers.read(cell)?)?);
                 Ok(())
             }
         }
@@ -73,9 +75,9 @@ impl Decoder {
         }
         match self {
             Self::Labels(table) => table.find(Cell::Number(value)).map(f64::from),
-            Self::Number => Ok(value),
-            Self::Count => count_problem(value).map_or(Ok(value), Err),
-            Self::Threshold => above_zero(value),
+            Self::Number(_) => Ok(value),
+            Self::Count(_) => count_problem(value).map_or(Ok(value), Err),
+            Self::Threshold(_) => above_zero(value),
         }
     }
 }
@@ -87,27 +89,6 @@ fn above_zero(value: f64) -> Result<f64, String> {
     Ok(if value.is_nan() { value } else { f64::from(u8::from(value > 0.0)) })
 }
 
-/// The number of a cell, NaN if missing.
-pub(super) fn cell_number(cell: Cell<'_>) -> Result<f64, String> {
-    let value = match cell {
-        Cell::Missing => f64::NAN,
-        Cell::Number(value) => value,
-        Cell::Bool(value) => f64::from(u8::from(value)),
-        Cell::Text(text) => match number(text) {
-            Some(value) => value,
-            None if is_missing(text) => f64::NAN,
-            None => {
-                let shown = String::from_utf8_lossy(text);
-                return Err(format!("{:?} is not a number", Shortened(&shown)));
-            }
-        },
-    };
-    if value.is_infinite() {
-        return Err("the number is infinite; write missing values as an empty field".to_owned());
-    }
-    Ok(value)
-}
-
 /// Finds the code of a label.
 pub(super) struct LabelTable {
     labels: Vec<String>,
@@ -115,6 +96,8 @@ pub(super) struct LabelTable {
     by_text: HashMap<Box<[u8]>, u32>,
     /// Codes by number, where no two labels are the same number: `1.0` finds the label `1`.
     by_number: HashMap<u64, u32>,
+    /// The code of labels that are not known, where rare ones were joined.
+    other: Option<u32>,
     last: (Vec<u8>, u32),
 }
 
@@ -124,6 +107,7 @@ impl LabelTable {
         let mut by_text = HashMap::with_capacity(labels.len());
         let mut by_number = HashMap::new();
         let mut numbers_are_unique = true;
+        let other = labels.iter().position(|label| label == OTHER_LABEL).and_then(|code| u32::try_from(code).ok());
         for (code, label) in (0..).zip(labels) {
             let text = label.as_bytes().trim_ascii();
             by_text.insert(text.into(), code);
@@ -140,7 +124,7 @@ impl LabelTable {
         if by_byte[usize::from(b'?')] == UNKNOWN {
             by_byte[usize::from(b'?')] = MISSING_CODE;
         }
-        Self { labels: labels.to_vec(), by_byte, by_text, by_number, last: (Vec::new(), MISSING_CODE) }
+        Self { labels: labels.to_vec(), by_byte, by_text, by_number, other, last: (Vec::new(), MISSING_CODE) }
     }
 
     fn find(&mut self, cell: Cell<'_>) -> Result<u32, String> {
@@ -163,7 +147,7 @@ impl LabelTable {
                 code
             }
         };
-        code.ok_or_else(|| self.unknown(cell))
+        code.or(self.other).ok_or_else(|| self.unknown(cell))
     }
 
     /// A label may itself be spelled as a missing token; then it is the label.

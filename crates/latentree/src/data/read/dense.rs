@@ -6,12 +6,15 @@ use super::cell::{Cell, CellSink};
 #[cfg(feature = "columnar")]
 use super::columnar::ColumnarTable;
 use super::csv::CsvTable;
-use super::decode::{Decoder, cell_number};
-use super::infer::{Guess, Profile};
+use super::decode::Decoder;
+use super::events_like::EventsLook;
+use super::infer::{Asked, Guess, Profile};
 use super::input::Input;
+use super::notes::Notes;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::Overrides;
 use super::plan::{Columns, Plan, Target, Verdict};
+use super::written_number::NumberReader;
 use crate::data::{Batch, Block, ColumnData, Schema};
 use crate::error::{Error, Place, Result};
 
@@ -63,6 +66,11 @@ impl Table {
         }
     }
 
+    /// Whether a comma in a number is decimal where nothing tells: in text that is not separated by commas.
+    pub(super) fn prefers_comma(&self) -> bool {
+        matches!(self, Self::Csv(table) if table.delimiter() != b',')
+    }
+
     /// Says which columns are wanted; the cells of the others may be left out.
     pub(super) fn project(&mut self, wanted: &[bool]) -> Result<()> {
         match self {
@@ -83,6 +91,7 @@ pub(super) struct DenseReader {
     schema: Arc<Schema>,
     targets: Vec<Target>,
     decoders: Vec<Decoder>,
+    weight_numbers: NumberReader,
     batch_rows: usize,
     next_row: u64,
 }
@@ -98,21 +107,31 @@ impl DenseReader {
         let overrides = Overrides::new(options)?;
         let names = table.names().to_vec();
         let is_text = matches!(table, Table::Csv(_));
-        let columns = Columns { place: input.place(), names: &names, named: !is_text || options.header };
-        let (plan, n_rows) = match &options.schema {
-            Some(schema) => (Plan::fit(schema, &columns, options, &overrides)?, None),
+        let columns =
+            Columns { place: input.place(), names: &names, named: !is_text || options.header || options.names.is_some() };
+        let prefers_comma = table.prefers_comma();
+        let (plan, n_rows, decimal_commas) = match &options.schema {
+            Some(_) if options.min_count.is_some() => return Err(min_count_of_schema()),
+            Some(schema) => (Plan::fit(schema, &columns, options, &overrides)?, None, vec![None; names.len()]),
             None => {
-                let (plan, n_rows) = infer(&mut table, &columns, options, &overrides)?;
-                (plan, Some(n_rows))
+                let (plan, n_rows, decimal_commas) = infer(&mut table, &columns, options, &overrides)?;
+                (plan, Some(n_rows), decimal_commas)
             }
         };
         let wanted: Vec<bool> = plan.targets.iter().map(|target| *target != Target::Skip).collect();
         table.project(&wanted)?;
-        let kinds = plan.schema.columns().iter().zip(&plan.thresholds);
-        let decoders = kinds.map(|(column, &threshold)| Decoder::new(&column.kind, threshold)).collect();
+        let mut numbers = vec![NumberReader::new(None, prefers_comma); plan.thresholds.len()];
+        for (target, decimal_comma) in plan.targets.iter().zip(decimal_commas) {
+            if let Target::Column(ix) = *target {
+                numbers[ix] = NumberReader::new(decimal_comma, prefers_comma);
+            }
+        }
+        let kinds = plan.schema.columns().iter().zip(&plan.thresholds).zip(numbers);
+        let decoders = kinds.map(|((column, &threshold), numbers)| Decoder::new(&column.kind, threshold, numbers)).collect();
         let batch_rows = options.batch_rows.unwrap_or(default_batch_rows(plan.schema.columns().len())).max(1);
         let (schema, targets) = (Arc::clone(&plan.schema), plan.targets.clone());
-        Ok((Self { table, input, schema, targets, decoders, batch_rows, next_row: 0 }, plan, n_rows))
+        let weight_numbers = NumberReader::new(None, prefers_comma);
+        Ok((Self { table, input, schema, targets, decoders, weight_numbers, batch_rows, next_row: 0 }, plan, n_rows))
     }
 
     pub(super) fn rewind(&mut self) -> Result<()> {
@@ -128,6 +147,7 @@ impl DenseReader {
             decoders: &mut self.decoders,
             columns: columns.map(|column| ColumnData::for_kind(&column.kind, self.batch_rows.min(1 << 16))).collect(),
             weights: weights.as_mut(),
+            weight_numbers: &mut self.weight_numbers,
         };
         let mut n_rows = 0;
         while n_rows < self.batch_rows {
@@ -160,6 +180,7 @@ struct BatchSink<'a> {
     decoders: &'a mut [Decoder],
     columns: Vec<ColumnData>,
     weights: Option<&'a mut Vec<f64>>,
+    weight_numbers: &'a mut NumberReader,
 }
 
 impl CellSink for BatchSink<'_> {
@@ -169,7 +190,7 @@ impl CellSink for BatchSink<'_> {
             Target::Column(ix) => self.decoders[ix].push(cell, &mut self.columns[ix]),
             Target::Skip => Ok(()),
             Target::Weight => {
-                let weight = cell_number(cell)?;
+                let weight = self.weight_numbers.read(cell)?;
                 if let Some(problem) = weight_problem(weight) {
                     return Err(problem);
                 }
@@ -193,14 +214,23 @@ pub(super) fn weight_problem(weight: f64) -> Option<String> {
     }
 }
 
+/// The error of joining labels where a schema says which there are.
+pub(super) fn min_count_of_schema() -> Error {
+    Error::option("--min-count", "the labels are the model's, which were joined or not when it was learned; leave it out")
+}
+
 struct ProfileSink {
     /// `None` for columns that need no look: ignored ones, weights, those whose type says all.
     profiles: Vec<Option<Profile>>,
+    events: Option<EventsLook>,
 }
 
 impl CellSink for ProfileSink {
     #[inline]
     fn cell(&mut self, row: u64, column: usize, cell: Cell<'_>) -> Result<(), String> {
+        if let Some(events) = &mut self.events {
+            events.observe(row, column, cell);
+        }
         match &mut self.profiles[column] {
             Some(profile) => profile.observe(row, cell),
             None => Ok(()),
@@ -208,8 +238,16 @@ impl CellSink for ProfileSink {
     }
 }
 
-fn infer(table: &mut Table, columns: &Columns<'_>, options: &ReadOptions, overrides: &Overrides) -> Result<(Plan, u64)> {
+/// Looks through the table: the plan, the number of rows, and whether the numbers of each column have decimal commas, where
+/// they are not plain.
+fn infer(
+    table: &mut Table,
+    columns: &Columns<'_>,
+    options: &ReadOptions,
+    overrides: &Overrides,
+) -> Result<(Plan, u64, Vec<Option<bool>>)> {
     overrides.check_names(columns.names, options)?;
+    let asked = Asked { told: None, min_count: options.min_count.unwrap_or(0), prefers_comma: table.prefers_comma() };
     let profiles: Vec<Option<Profile>> = columns
         .names
         .iter()
@@ -218,34 +256,40 @@ fn infer(table: &mut Table, columns: &Columns<'_>, options: &ReadOptions, overri
             let told = overrides.of(name).kind;
             let is_needed =
                 told != Some(KindOverride::Ignore) && options.weights.as_ref() != Some(name) && table.unusable(ix).is_none();
-            is_needed.then(|| Profile::new(told))
+            is_needed.then(|| Profile::new(Asked { told, ..asked }))
         })
         .collect();
     let wanted: Vec<bool> = profiles.iter().map(Option::is_some).collect();
     table.project(&wanted)?;
-    let mut sink = ProfileSink { profiles };
+    // Who says what columns are has looked at them.
+    let is_told = columns.names.iter().any(|name| overrides.of(name).kind.is_some());
+    let events = if is_told { None } else { EventsLook::new(columns.names.len()) };
+    let mut sink = ProfileSink { profiles, events };
     let mut n_rows = 0;
-    loop {
+    // Without a column to look at there is nothing to learn from the rows, however many the file claims.
+    while wanted.contains(&true) {
         match table.read_rows(CHUNK_ROWS, &mut sink)? {
             0 => break,
             n_read => n_rows += n_read as u64,
         }
     }
-    if n_rows == 0 {
+    if n_rows == 0 && wanted.contains(&true) {
         return Err(Error::data(columns.place.clone(), "no rows"));
     }
-    let mut oddities = Vec::new();
+    let mut notes = Notes::default();
+    notes.look_for_events(sink.events.as_ref(), columns)?;
+    let mut decimal_commas = vec![None; columns.names.len()];
     let mut plan = Plan::infer(columns, options, overrides, |ix, told| {
         let name = &columns.names[ix];
-        let Some(profile) = &sink.profiles[ix] else {
+        let Some(profile) = &mut sink.profiles[ix] else {
             return Ok(Verdict::Leave(table.unusable(ix).unwrap_or_default()));
         };
-        match profile.guess(n_rows, told.kind) {
+        let (guess, joined) = profile.guess(n_rows, name);
+        decimal_commas[ix] = profile.decimal_comma();
+        match guess {
             Guess::Leave(reason) => Ok(Verdict::Leave(reason)),
             Guess::Kind(kind) => {
-                if let (None, Some(oddity)) = (told.kind, profile.oddity(n_rows)) {
-                    oddities.push(format!("column {name:?} {oddity}"));
-                }
+                notes.add(name, profile, n_rows, told, joined);
                 Ok(Verdict::Kind(kind))
             }
             Guess::Problem(row, problem) => {
@@ -254,7 +298,7 @@ fn infer(table: &mut Table, columns: &Columns<'_>, options: &ReadOptions, overri
             }
         }
     })?;
-    plan.warnings.append(&mut oddities);
+    plan.warnings.append(&mut notes.finish());
     table.rewind()?;
-    Ok((plan, n_rows))
+    Ok((plan, n_rows, decimal_commas))
 }

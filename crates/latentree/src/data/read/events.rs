@@ -11,12 +11,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::cell::{Cell, CellSink, is_missing, number, number_text};
-use super::decode::cell_number;
 use super::dense::Table;
+use super::encoding::not_utf8;
 use super::input::Input;
 use super::options::ReadOptions;
 use super::overrides::unknown_column;
 use super::sparse::{Held, RowSource, Scan, SparseFile};
+use super::written_number::NumberReader;
 use crate::error::{Error, Result};
 
 const CHUNK_ROWS: usize = 4096;
@@ -41,6 +42,7 @@ struct EventSink {
     value: Option<usize>,
     events: Vec<Event>,
     first_row: u64,
+    numbers: NumberReader,
 }
 
 impl CellSink for EventSink {
@@ -58,7 +60,7 @@ impl CellSink for EventSink {
         } else if column == self.item {
             event.1 = text(cell)?;
         } else if self.value == Some(column) {
-            event.2 = cell_number(cell)?;
+            event.2 = self.numbers.read(cell)?;
         }
         Ok(())
     }
@@ -68,7 +70,7 @@ fn text(cell: Cell<'_>) -> Result<Vec<u8>, String> {
     Ok(match cell {
         Cell::Text(text) if is_missing(text) => Vec::new(),
         Cell::Text(text) if std::str::from_utf8(text).is_err() => {
-            return Err("not UTF-8 text; save the file as UTF-8".to_owned());
+            return Err(not_utf8(text));
         }
         Cell::Text(text) => text.to_vec(),
         Cell::Number(value) if !value.is_nan() => number_text(value).into_bytes(),
@@ -87,7 +89,8 @@ pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions) 
     }
     let wanted: Vec<bool> = (0..names.len()).map(|ix| ix == row || ix == item || value == Some(ix)).collect();
     table.project(&wanted)?;
-    let sink = EventSink { row, item, value, events: Vec::new(), first_row: 0 };
+    let numbers = NumberReader::new(None, table.prefers_comma());
+    let sink = EventSink { row, item, value, events: Vec::new(), first_row: 0, numbers };
     let input = Arc::clone(input);
     let mut source = EventSource { table, input, sink, columns: HashMap::new(), waiting: Vec::new(), held: None };
     let is_ordered = source.look_through()?;

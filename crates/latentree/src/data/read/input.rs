@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use sha2::{Digest, Sha256};
 use tempfile::TempPath;
 
+use super::encoding::TextEncoding;
 use crate::error::{Error, Place, Result};
 use crate::file;
 
@@ -18,6 +19,8 @@ pub(super) const LINE_LIMIT: usize = 64 << 20;
 pub(super) struct Input {
     /// The name the user gave, for messages.
     pub(super) path: PathBuf,
+    /// How the text is encoded, if not as UTF-8.
+    pub(super) encoding: Option<TextEncoding>,
     spooled: Option<TempPath>,
     digest: Arc<OnceLock<String>>,
 }
@@ -26,12 +29,12 @@ impl Input {
     pub(super) fn new(path: &Path) -> Result<Self> {
         let can_rewind = path.as_os_str() != "-" && !std::fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
         let spooled = if can_rewind { None } else { Some(spool(path)?) };
-        Ok(Self { path: path.to_path_buf(), spooled, digest: Arc::default() })
+        Ok(Self { path: path.to_path_buf(), encoding: None, spooled, digest: Arc::default() })
     }
 
     /// What stands for a file where a table is in memory; places name no file then.
     pub(super) fn memory() -> Self {
-        Self { path: PathBuf::new(), spooled: None, digest: Arc::default() }
+        Self { path: PathBuf::new(), encoding: None, spooled: None, digest: Arc::default() }
     }
 
     /// Where the bytes are.
@@ -47,8 +50,16 @@ impl Input {
         Error::Io { action: "read", path: self.path.clone(), source }
     }
 
-    /// Opens the decompressed bytes from the start.
+    /// Opens the decompressed bytes from the start, as UTF-8 if they have another encoding.
     pub(super) fn open(&self) -> Result<Box<dyn BufRead + Send>> {
+        let bytes = self.open_bytes()?;
+        Ok(match self.encoding {
+            None => bytes,
+            Some(encoding) => encoding.decode(bytes),
+        })
+    }
+
+    fn open_bytes(&self) -> Result<Box<dyn BufRead + Send>> {
         let plain = file::open(self.real_path()).map_err(|error| match error {
             Error::Io { action, source, .. } => Error::Io { action, source, path: self.path.clone() },
             other => other,
@@ -95,7 +106,7 @@ impl Input {
     /// Reads everything to know the digest, for formats that are not read from start to end.
     pub(super) fn compute_digest(&self) -> Option<String> {
         if self.digest.get().is_none() {
-            io::copy(&mut self.open().ok()?, &mut io::sink()).ok()?;
+            io::copy(&mut self.open_bytes().ok()?, &mut io::sink()).ok()?;
         }
         self.digest()
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::cell::number;
 use super::input::{Input, Lines};
 use super::options::ReadOptions;
-use super::sparse::{RowSource, Scan, SparseFile, column_names};
+use super::sparse::{RowSource, Scan, SparseFile, changed, column_names};
 use crate::error::{Error, Result, Shortened};
 
 const FORMAT: &str = "libsvm";
@@ -24,7 +24,7 @@ pub(super) fn open(input: &Arc<Input>, options: &ReadOptions) -> Result<SparseFi
     let mut source = LibsvmSource { input: Arc::clone(input), lines: input.lines()?, base: 0 };
     let scan = Scan::run(&mut source)?;
     source.base = u32::from(scan.first_column != Some(0));
-    let n_columns = scan.last_column.map_or(0, |last| u64::from(last) + 1 - u64::from(source.base));
+    let n_columns = scan.last_column.map_or(0, |last| (u64::from(last) + 1).saturating_sub(u64::from(source.base)));
     if options.names.is_none() {
         scan.check_columns(input.place(), n_columns)?;
     }
@@ -59,7 +59,9 @@ impl RowSource for LibsvmSource {
                     return Err(Error::format(self.lines.place(), FORMAT, problem));
                 }
                 last = Some(index);
-                row.push((index - self.base, value));
+                // All indices were seen to be from the base up, when the file was looked through.
+                let column = index.checked_sub(self.base).ok_or_else(|| changed(self.lines.place()))?;
+                row.push((column, value));
             }
             return Ok(true);
         }

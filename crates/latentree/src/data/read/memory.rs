@@ -7,13 +7,16 @@ use std::sync::Arc;
 
 use super::cell::{Cell, is_missing};
 use super::decode::Decoder;
-use super::dense::{default_batch_rows, weight_problem};
-use super::infer::{Guess, Profile};
+use super::dense::{default_batch_rows, min_count_of_schema, weight_problem};
+use super::infer::{Asked, Guess, Profile};
 use super::input::Input;
+use super::notes::Notes;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::{Overrides, Told};
 use super::plan::{Columns, Plan, Target, Verdict};
+use super::rare::join_rare;
 use super::sparse::{RowSource, Scan, SparseFile, SparseReader};
+use super::written_number::NumberReader;
 use crate::data::{Batch, Block, ColumnData, Dataset, Kind};
 use crate::error::{Error, Place, Result};
 use crate::index::ColIx;
@@ -156,29 +159,31 @@ pub fn from_values(table: MemoryTable<'_>, options: &ReadOptions) -> Result<Load
     };
     let mut decoded: Vec<Option<ColumnData>> = names.iter().map(|_| None).collect();
     let plan = match &options.schema {
+        Some(_) if options.min_count.is_some() => return Err(min_count_of_schema()),
         Some(schema) => {
             let plan = Plan::fit(schema, &columns, options, &overrides)?;
             for (ix, target) in plan.targets.iter().enumerate() {
                 if let Target::Column(to) = *target {
                     let kind = &schema.columns()[to].kind;
-                    decoded[ix] = Some(decode(&read(ix)?, kind, plan.thresholds[to], &names[ix])?);
+                    decoded[ix] = Some(decode(&read(ix)?, kind, plan.thresholds[to], None, &names[ix])?);
                 }
             }
             plan
         }
         None => {
-            let mut oddities = Vec::new();
+            let mut notes = Notes::default();
+            let min_count = options.min_count.unwrap_or(0);
             let mut plan = Plan::infer(&columns, options, &overrides, |ix, told| {
                 let values = read(ix)?;
-                let verdict = infer(&values, n_rows as u64, told, &names[ix], &mut oddities)?;
+                let (verdict, decimal_comma) = infer(&values, n_rows as u64, told, min_count, &names[ix], &mut notes)?;
                 if let Verdict::Kind(kind) = &verdict {
                     let kind = told.fixed_kind().unwrap_or_else(|| kind.clone());
                     let threshold = told.kind == Some(KindOverride::Binary) && told.labels.is_none();
-                    decoded[ix] = Some(decode(&values, &kind, threshold, &names[ix])?);
+                    decoded[ix] = Some(decode(&values, &kind, threshold, decimal_comma, &names[ix])?);
                 }
                 Ok(verdict)
             })?;
-            plan.warnings.append(&mut oddities);
+            plan.warnings.append(&mut notes.finish());
             plan
         }
     };
@@ -212,30 +217,59 @@ fn check_weights(weights: Option<&[f64]>, n_rows: usize) -> Result<()> {
     }
 }
 
-fn infer(values: &Values, n_rows: u64, told: &Told, name: &str, oddities: &mut Vec<String>) -> Result<Verdict> {
+/// What a column is, and whether its numbers have decimal commas, where they are not plain.
+fn infer(
+    values: &Values,
+    n_rows: u64,
+    told: &Told,
+    min_count: u64,
+    name: &str,
+    notes: &mut Notes,
+) -> Result<(Verdict, Option<bool>)> {
     let place = |row: Option<u64>| Place { row: row.map(|row| row + 1), ..Place::default().column(name) };
     if let (Some(labels), None | Some(KindOverride::Categorical)) = (values.levels(), told.kind) {
-        return Ok(match labels.is_empty() {
-            true => Verdict::Leave("it has no values".to_owned()),
-            false => Verdict::Kind(Kind::Categorical { labels }),
-        });
+        return Ok((levels(values, labels, min_count, name, notes), None));
     }
-    let mut profile = Profile::new(told.kind);
+    let mut profile = Profile::new(Asked { told: told.kind, min_count, prefers_comma: false });
     values.visit(|row, cell| profile.observe(row, cell)).map_err(|(row, problem)| Error::data(place(Some(row)), problem))?;
-    match profile.guess(n_rows, told.kind) {
-        Guess::Leave(reason) => Ok(Verdict::Leave(reason)),
+    let (guess, joined) = profile.guess(n_rows, name);
+    match guess {
+        Guess::Leave(reason) => Ok((Verdict::Leave(reason), None)),
         Guess::Kind(kind) => {
-            if let (None, Some(oddity)) = (told.kind, profile.oddity(n_rows)) {
-                oddities.push(format!("column {name:?} {oddity}"));
-            }
-            Ok(Verdict::Kind(kind))
+            notes.add(name, &profile, n_rows, told, joined);
+            Ok((Verdict::Kind(kind), profile.decimal_comma()))
         }
         Guess::Problem(row, problem) => Err(Error::data(place(row), problem)),
     }
 }
 
-fn decode(values: &Values, kind: &Kind, threshold: bool, name: &str) -> Result<ColumnData> {
-    let mut decoder = Decoder::new(kind, threshold);
+/// What a column is that says itself which labels it can have.
+fn levels(values: &Values, labels: Vec<String>, min_count: u64, name: &str, notes: &mut Notes) -> Verdict {
+    if labels.is_empty() {
+        return Verdict::Leave("it has no values".to_owned());
+    }
+    let Values::Texts { texts, codes, .. } = values else { return Verdict::Kind(Kind::Categorical { labels }) };
+    if min_count < 2 {
+        return Verdict::Kind(Kind::Categorical { labels });
+    }
+    let mut counts = vec![0; texts.len()];
+    for &code in codes {
+        if let Some(count) = counts.get_mut(code as usize) {
+            *count += 1;
+        }
+    }
+    let counted = texts.iter().zip(counts).map(|(text, count)| (count, text.trim_ascii().to_owned()));
+    match join_rare(counted.filter(|(_, label)| !is_missing(label.as_bytes())).collect(), min_count) {
+        Ok((labels, note)) => {
+            notes.joined(name, note);
+            Verdict::Kind(Kind::Categorical { labels })
+        }
+        Err(reason) => Verdict::Leave(reason),
+    }
+}
+
+fn decode(values: &Values, kind: &Kind, threshold: bool, decimal_comma: Option<bool>, name: &str) -> Result<ColumnData> {
+    let mut decoder = Decoder::new(kind, threshold, NumberReader::new(decimal_comma, false));
     let mut data = ColumnData::for_kind(kind, values.len());
     values
         .visit(|_, cell| decoder.push(cell, &mut data))
@@ -334,7 +368,7 @@ mod tests {
         let n_rows = 10_000;
         let mut text = "id,answer,yes,size,word,none\n".to_owned();
         let columns = [
-            Values::Numbers((0..n_rows).map(|row| row as f64).collect()),
+            Values::Numbers((0..n_rows).map(|row| (row / 2 * 3) as f64).collect()),
             Values::Numbers((0..n_rows).map(|row| if row % 7 == 0 { f64::NAN } else { (row % 5 + 1) as f64 }).collect()),
             Values::Truths((0..n_rows).map(|row| (row % 3 > 0).then_some(row % 2 == 0)).collect()),
             Values::Numbers((0..n_rows).map(|row| row as f64 / 8.0).collect()),
@@ -349,7 +383,7 @@ mod tests {
             let answer = if row % 7 == 0 { String::new() } else { (row % 5 + 1).to_string() };
             let yes = if row % 3 > 0 { (row % 2 == 0).to_string() } else { String::new() };
             let word = ["b", "NA", "a", ""][row % 4];
-            text += &format!("{row},{answer},{yes},{},{word},\n", row as f64 / 8.0);
+            text += &format!("{},{answer},{yes},{},{word},\n", row / 2 * 3, row as f64 / 8.0);
         }
         std::fs::write(&path, text).unwrap();
         let mut reader = super::super::open(&path, &ReadOptions::default()).unwrap();

@@ -5,7 +5,7 @@
 //!
 //! | file | recognised by |
 //! | --- | --- |
-//! | CSV, TSV | `.csv`, `.tsv`, and all text that is nothing else |
+//! | CSV, TSV | `.csv`, `.tsv`, and all text that is nothing else; commas, semicolons or tabs separate |
 //! | Parquet, Arrow IPC (Feather 2) | the first bytes `PAR1`, `ARROW1` |
 //! | Matrix Market | the first bytes `%%MatrixMarket` |
 //! | UCI bag of words | a name that begins with `docword`, or `.txt`, or no ending, and three lines of one whole number each, then three on a line |
@@ -13,7 +13,7 @@
 //!
 //! Each may be compressed by gzip or Zstandard. Standard input (`-`) is kept in a temporary file so that it can be read
 //! twice (in `TMPDIR`). How kinds are inferred is told in the table of `infer`: 0/1 is binary, at most 12 different whole numbers
-//! are categories, other whole numbers from 0 up are counts, other numbers are continuous, text is categorical. In sparse
+//! are categories (unless they look like counts), other whole numbers from 0 up are counts, other numbers are continuous, text is categorical. In sparse
 //! files all columns have one kind: binary if all stored values are 1, else count or continuous.
 
 mod cell;
@@ -21,18 +21,27 @@ mod cell;
 mod columnar;
 mod coordinate;
 mod csv;
+mod date;
 mod decode;
+mod delimiter;
 mod dense;
+mod distinct;
+mod encoding;
 mod events;
+mod events_like;
 mod group;
+mod histogram;
 mod infer;
 mod input;
 mod libsvm;
 mod memory;
+mod notes;
 mod options;
 mod overrides;
 mod plan;
+mod rare;
 mod sparse;
+mod written_number;
 
 #[cfg(test)]
 mod tests;
@@ -42,8 +51,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) use cell::number_text;
+pub use encoding::TextEncoding;
 pub use memory::{Loaded, MemoryRows, MemoryTable, Values, from_sparse_rows, from_values};
 pub use options::{KindOverride, ReadOptions};
+pub use rare::OTHER_LABEL;
 
 use self::coordinate::CoordinateFormat;
 use self::dense::{DenseReader, Table};
@@ -105,12 +116,21 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader> {
     let first = input.first_bytes(4096)?;
     let format = recognise(path, &first);
     if matches!(format, Format::Parquet | Format::Arrow) {
+        if options.encoding.is_some() {
+            return Err(Error::option("--encoding", format!("{} is not a text file; leave it out", input.place())));
+        }
         input.decompress()?;
     }
+    input.encoding = options.encoding;
+    let format = match options.encoding {
+        None => format,
+        Some(_) => recognise(path, &input.first_bytes(4096)?),
+    };
     open_input(Arc::new(input), format, options)
 }
 
 fn open_input(input: Arc<Input>, format: Format, options: &ReadOptions) -> Result<Reader> {
+    check_names(&input, format, options)?;
     if options.events.is_some() && matches!(format, Format::Coordinate(_) | Format::Libsvm) {
         return Err(Error::option(
             "--events",
@@ -133,6 +153,20 @@ fn open_input(input: Arc<Input>, format: Format, options: &ReadOptions) -> Resul
     let n_rows = sparse.scan.n_rows;
     let (reader, plan) = SparseReader::open(sparse, Arc::clone(&input), options)?;
     Ok(Reader::new(input, plan, Body::Sparse(Box::new(reader)), Some(n_rows), format))
+}
+
+/// Refuses a file of names for a file that has its own.
+fn check_names(input: &Input, format: Format, options: &ReadOptions) -> Result<()> {
+    let problem = match format {
+        _ if options.names.is_none() => return Ok(()),
+        _ if options.events.is_some() => "the columns of events are named by their items; leave it out",
+        Format::Parquet | Format::Arrow => "the file names its columns itself; leave it out",
+        Format::Csv(_) if options.header => {
+            "the first row of the file names its columns; leave it out, or add --no-header if that row is data"
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::option("--names", format!("{}: {problem}", input.place())))
 }
 
 fn recognise(path: &Path, first: &[u8]) -> Format {
@@ -168,7 +202,13 @@ fn open_table(input: &Arc<Input>, format: Format, options: &ReadOptions) -> Resu
             let problem = "this build reads no Parquet and Arrow files (feature columnar is off); convert it to CSV";
             Err(Error::data(input.place(), problem))
         }
-        Format::Csv(by_ending) => Ok(Table::Csv(Box::new(csv::CsvTable::new(Arc::clone(input), options.header, by_ending)?))),
+        Format::Csv(by_ending) => {
+            let mut table = csv::CsvTable::new(Arc::clone(input), options.header, by_ending)?;
+            if options.names.is_some() {
+                table.rename(sparse::column_names(options, &input.place(), table.names().len() as u64, false)?.0);
+            }
+            Ok(Table::Csv(Box::new(table)))
+        }
         Format::Coordinate(_) | Format::Libsvm => unreachable!("sparse formats have no table"),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::TextEncoding;
 use crate::data::Schema;
 
 /// What a user says a column is, against what its values look like.
@@ -63,7 +64,7 @@ pub struct ReadOptions {
     pub header: bool,
     /// Long events: the columns of the row id, of the item and, where there is one, of the value.
     pub events: Option<(String, String, Option<String>)>,
-    /// Names of the columns of a sparse file, one a line.
+    /// Names of the columns of a sparse file, or of a text table without header, one a line.
     pub names: Option<PathBuf>,
     /// The schema the file must fit, such as a model's.
     pub schema: Option<Arc<Schema>>,
@@ -75,6 +76,10 @@ pub struct ReadOptions {
     pub group: Option<PathBuf>,
     /// The column of row weights.
     pub weights: Option<String>,
+    /// Labels of a categorical column that occur less often are joined as [`OTHER_LABEL`](super::OTHER_LABEL).
+    pub min_count: Option<u64>,
+    /// The encoding of a text file; UTF-8 if not given.
+    pub encoding: Option<TextEncoding>,
     /// Rows per batch; chosen by the number of columns if not given.
     pub batch_rows: Option<usize>,
 }
@@ -90,6 +95,8 @@ impl Default for ReadOptions {
             kinds: Vec::new(),
             group: None,
             weights: None,
+            min_count: None,
+            encoding: None,
             batch_rows: None,
         }
     }
@@ -149,6 +156,20 @@ impl ReadOptions {
     #[must_use]
     pub fn weights(mut self, weights: impl Into<String>) -> Self {
         self.weights = Some(weights.into());
+        self
+    }
+
+    /// Joins the labels that occur less often than this in their column.
+    #[must_use]
+    pub fn min_count(mut self, min_count: u64) -> Self {
+        self.min_count = Some(min_count);
+        self
+    }
+
+    /// Reads text in this encoding.
+    #[must_use]
+    pub fn encoding(mut self, encoding: TextEncoding) -> Self {
+        self.encoding = Some(encoding);
         self
     }
 

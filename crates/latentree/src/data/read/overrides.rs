@@ -16,7 +16,7 @@ use crate::error::{Error, Place, Result, Shortened};
 use crate::file;
 
 /// Longest schema file; a longer one is some other file.
-const SCHEMA_FILE_LIMIT: u64 = 1 << 30;
+const SCHEMA_FILE_LIMIT: u64 = 1 << 28;
 
 /// What the user says of one column.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -114,7 +114,11 @@ impl Overrides {
 
     fn read_schema_file(&mut self, path: &Path) -> Result<()> {
         let mut text = String::new();
-        file::open(path)?.take(SCHEMA_FILE_LIMIT).read_to_string(&mut text).map_err(Error::io("read", path))?;
+        file::open(path)?.take(SCHEMA_FILE_LIMIT + 1).read_to_string(&mut text).map_err(Error::io("read", path))?;
+        if text.len() as u64 > SCHEMA_FILE_LIMIT {
+            let problem = format!("larger than {} MiB, which no schema is", SCHEMA_FILE_LIMIT >> 20);
+            return Err(Error::format(Place::file(path), "schema JSON", problem));
+        }
         let schema: PartialSchema = serde_json::from_str(&text)
             .map_err(|error| Error::format(Place::file(path).line(error.line() as u64), "schema JSON", error.to_string()))?;
         for variable in schema.variables {

@@ -147,8 +147,14 @@ impl Plan {
         if !is_found.contains(&true) {
             let expected: Vec<String> =
                 schema.columns().iter().take(5).map(|column| format!("{:?}", Shortened(&column.name))).collect();
+            // Events have few columns, and a model of them many.
+            let hint = if options.events.is_none() && n_columns <= 5 && n_columns < schema.columns().len() {
+                ", or add --events if the file lists events"
+            } else {
+                ""
+            };
             let problem = format!(
-                "none of the {} columns that are expected is there ({}, …); check the header",
+                "none of the {} columns that are expected is there ({}, …); check the header{hint}",
                 schema.columns().len(),
                 expected.join(", ")
             );

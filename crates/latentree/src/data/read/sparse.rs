@@ -1,16 +1,19 @@
 //! Sparse tables: rows that list their non-zero cells, whatever the format.
 
-use std::io::Read;
+use std::collections::HashMap;
+use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use super::cell::count_problem;
 use super::decode::Decoder;
 use super::dense::weight_problem;
+use super::encoding::{TextEncoding, not_utf8};
 use super::input::Input;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::Overrides;
 use super::plan::{Columns, Plan, Target, Verdict};
+use super::written_number::NumberReader;
 use crate::data::{Batch, Block, Kind, Schema, SparseRows};
 use crate::error::{Error, Place, Result};
 use crate::file;
@@ -19,10 +22,15 @@ use crate::file;
 const BATCH_ROWS: usize = 16384;
 /// Stored cells after which a batch ends before it has its rows.
 const BATCH_CELLS: usize = 1 << 22;
-/// Longest file of names.
-const NAMES_LIMIT: u64 = 1 << 31;
+/// Longest name of a column in a file of names.
+const NAME_LIMIT: u64 = 1 << 16;
 /// Columns a file may claim without naming them or storing cells for them.
-const FREE_COLUMNS: u64 = 1 << 20;
+const FREE_COLUMNS: u64 = 1 << 18;
+
+/// The error of a file that is not what it was when it was looked through.
+pub(super) fn changed(place: Place) -> Error {
+    Error::data(place, "the file changed while it was read; try again when it is complete")
+}
 
 /// Rows of stored cells in the file's own column numbers, from zero.
 pub(super) trait RowSource: Send {
@@ -182,7 +190,10 @@ pub(super) struct SparseReader {
     input: Arc<Input>,
     schema: Arc<Schema>,
     targets: Vec<Target>,
+    /// One for each kind, not for each column: a bag of words has many columns and one kind.
     decoders: Vec<Decoder>,
+    /// The decoder of each column.
+    decoder_of: Vec<u32>,
     missing: Vec<u32>,
     has_weights: bool,
     batch_rows: usize,
@@ -194,6 +205,11 @@ impl SparseReader {
     pub(super) fn open(file: SparseFile, input: Arc<Input>, options: &ReadOptions) -> Result<(Self, Plan)> {
         let overrides = Overrides::new(options)?;
         let SparseFile { source, scan, names, named, is_open, is_presence } = file;
+        if options.min_count.is_some() {
+            let problem =
+                "it joins the labels of a table; the columns of a sparse file or of events are numbers, or present or not";
+            return Err(Error::option("--min-count", problem));
+        }
         if scan.n_rows == 0 {
             return Err(Error::data(input.place(), "no rows"));
         }
@@ -216,14 +232,24 @@ impl SparseReader {
                 return Err(Error::data(input.place().column(&column.name), problem));
             }
         }
-        let kinds = plan.schema.columns().iter().zip(&plan.thresholds);
-        let decoders = kinds.map(|(column, &threshold)| Decoder::new(&column.kind, threshold || is_presence)).collect();
+        let mut decoders = Vec::new();
+        let mut decoder_of = Vec::with_capacity(plan.thresholds.len());
+        let mut last = None;
+        for (column, &threshold) in plan.schema.columns().iter().zip(&plan.thresholds) {
+            let needed = (&column.kind, threshold || is_presence);
+            if last != Some(needed) {
+                decoders.push(Decoder::new(needed.0, needed.1, NumberReader::new(None, false)));
+                last = Some(needed);
+            }
+            decoder_of.push(decoders.len() as u32 - 1);
+        }
         let reader = Self {
             source,
             input,
             schema: Arc::clone(&plan.schema),
             targets: plan.targets.clone(),
             decoders,
+            decoder_of,
             missing: plan.absent.iter().map(|column| column.get() as u32).collect(),
             has_weights: plan.targets.contains(&Target::Weight),
             batch_rows: options.batch_rows.unwrap_or(BATCH_ROWS).max(1),
@@ -249,7 +275,11 @@ impl SparseReader {
             }
             tidy(&mut self.row);
             let row_number = self.next_row + rows.n_rows() as u64 + 1;
-            let weight = decode_row(&mut self.row, &self.targets, &mut self.decoders).map_err(|(column, problem)| {
+            if self.row.last().is_some_and(|&(column, _)| column as usize >= self.targets.len()) {
+                return Err(changed(self.input.place().row(row_number)));
+            }
+            let decoders = (&mut self.decoders[..], &self.decoder_of[..]);
+            let weight = decode_row(&mut self.row, &self.targets, decoders).map_err(|(column, problem)| {
                 let place = self.input.place().row(row_number);
                 let place = match column {
                     Some(column) => place.column(&self.schema.columns()[column].name),
@@ -280,7 +310,11 @@ impl SparseReader {
 }
 
 /// Turns the file's columns and values into the schema's, and takes the weight out; it is 0 where none is stored.
-fn decode_row(row: &mut Vec<(u32, f64)>, targets: &[Target], decoders: &mut [Decoder]) -> Result<f64, (Option<usize>, String)> {
+fn decode_row(
+    row: &mut Vec<(u32, f64)>,
+    targets: &[Target],
+    (decoders, decoder_of): (&mut [Decoder], &[u32]),
+) -> Result<f64, (Option<usize>, String)> {
     let mut weight = 0.0;
     let mut problem = None;
     row.retain_mut(|(column, value)| match targets[*column as usize] {
@@ -289,7 +323,7 @@ fn decode_row(row: &mut Vec<(u32, f64)>, targets: &[Target], decoders: &mut [Dec
             weight = *value;
             false
         }
-        Target::Column(ix) => match decoders[ix].number(*value) {
+        Target::Column(ix) => match decoders[decoder_of[ix] as usize].number(*value) {
             Ok(decoded) => {
                 (*column, *value) = (ix as u32, decoded);
                 decoded != 0.0
@@ -309,22 +343,42 @@ fn decode_row(row: &mut Vec<(u32, f64)>, targets: &[Target], decoders: &mut [Dec
 }
 
 /// Reads a file of names, one a line; blank lines at its end do not count.
-pub(super) fn read_names(path: &Path) -> Result<Vec<String>> {
-    let mut text = String::new();
-    file::open(path)?.take(NAMES_LIMIT).read_to_string(&mut text).map_err(Error::io("read", path))?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let names: Vec<String> = text.trim_end().lines().map(|line| line.trim().to_owned()).collect();
-    let mut seen = std::collections::HashMap::with_capacity(names.len());
-    for (ix, name) in names.iter().enumerate() {
-        if name.is_empty() {
-            return Err(Error::data(Place::file(path).line(ix as u64 + 1), "a blank line among the names"));
+pub(super) fn read_names(path: &Path, encoding: Option<TextEncoding>) -> Result<Vec<String>> {
+    let mut input = file::open(path)?;
+    if let Some(encoding) = encoding {
+        input = encoding.decode(input);
+    }
+    let mut names: Vec<String> = Vec::new();
+    let mut line_of: HashMap<String, u64> = HashMap::new();
+    let (mut number, mut blank) = (0, None);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let n_bytes = input.by_ref().take(NAME_LIMIT).read_until(b'\n', &mut line).map_err(Error::io("read", path))?;
+        if n_bytes == 0 {
+            return Ok(names);
         }
-        if let Some(earlier) = seen.insert(name.as_str(), ix) {
-            let problem = format!("the name stands on lines {} and {}", earlier + 1, ix + 1);
+        number += 1;
+        let place = || Place::file(path).line(number);
+        if n_bytes as u64 == NAME_LIMIT {
+            return Err(Error::data(place(), format!("a name is longer than {} KiB", NAME_LIMIT >> 10)));
+        }
+        let text = std::str::from_utf8(&line).map_err(|_| Error::data(place(), not_utf8(&line)))?;
+        let text = if number == 1 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
+        let name = text.trim();
+        if name.is_empty() {
+            blank = blank.or(Some(number));
+            continue;
+        }
+        if let Some(blank) = blank {
+            return Err(Error::data(Place::file(path).line(blank), "a blank line among the names"));
+        }
+        if let Some(earlier) = line_of.insert(name.to_owned(), number) {
+            let problem = format!("the name stands on lines {earlier} and {number}");
             return Err(Error::data(Place::file(path).column(name), problem));
         }
+        names.push(name.to_owned());
     }
-    Ok(names)
 }
 
 /// The names of `n_columns` columns: the user's, which must be as many (or more, if `may_exceed`), or `x1`, `x2`, ….
@@ -337,7 +391,7 @@ pub(super) fn column_names(
     let Some(path) = &options.names else {
         return Ok(((1..=n_columns).map(|ix| format!("x{ix}")).collect(), false));
     };
-    let names = read_names(path)?;
+    let names = read_names(path, options.encoding)?;
     let fits = names.len() as u64 == n_columns || (may_exceed && names.len() as u64 > n_columns);
     if !fits {
         return Err(Error::Mismatch {

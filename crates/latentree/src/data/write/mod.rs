@@ -1,7 +1,7 @@
 //! Writers of tables: batches of a schema ([`TableWriter`]) and results row by row ([`ResultWriter`]).
 //!
 //! The ending chooses the format: `.tsv`, `.parquet`, `.arrow`/`.feather`/`.ipc`, `.svm`/`.libsvm` (batches only), and
-//! CSV for all others; `.gz` and `.zst` compress the text formats, `-` is CSV to standard output. A file comes to be only
+//! CSV for `.csv`, `.txt` and no ending (others are refused); `.gz` and `.zst` compress the text formats, `-` is CSV to standard output. A file comes to be only
 //! when it is finished. Labels are written as labels, missing cells as empty fields (or nulls), numbers in the shortest
 //! form that reads back as the same bits.
 
@@ -64,15 +64,16 @@ enum OutputFormat {
 }
 
 fn output_format(path: &Path) -> Result<OutputFormat> {
-    let format = match file::ending(path).as_str() {
+    if file::ending(path) == "mtx" {
+        let problem = format!("{}: Matrix Market is not written; use .csv, .parquet or .libsvm", path.display());
+        return Err(Error::option("output", problem));
+    }
+    let known = ["csv", "tsv", "tab", "parquet", "arrow", "feather", "ipc", "svm", "libsvm", "txt"];
+    let format = match file::known_ending(path, "a table", &known)?.as_str() {
         "tsv" | "tab" => OutputFormat::Tsv,
         "svm" | "libsvm" => OutputFormat::Libsvm,
         "parquet" => OutputFormat::Parquet,
         "arrow" | "feather" | "ipc" => OutputFormat::Arrow,
-        "mtx" => {
-            let problem = format!("{}: Matrix Market is not written; use .csv, .parquet or .libsvm", path.display());
-            return Err(Error::option("output", problem));
-        }
         _ => OutputFormat::Csv,
     };
     let is_columnar = matches!(format, OutputFormat::Parquet | OutputFormat::Arrow);

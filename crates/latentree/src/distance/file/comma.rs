@@ -1,20 +1,53 @@
 //! Square matrices of fields separated by commas or tabs.
 
-use std::io::{BufRead, Write};
+use std::cell::Cell;
+use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
+use std::rc::Rc;
 
-use super::{Rows, number, text};
+use super::{Rows, check_size, number, text};
 use crate::distance::DistanceMatrix;
 use crate::error::{Error, Place, Result, Shortened};
 
 const FORMAT: &str = "distance matrix (CSV)";
 
+/// Longest row, which the reader keeps in memory.
+const ROW_LIMIT: u64 = 16 << 20;
+
+/// Hands on bytes, and fails when a row has had too many.
+struct RowLimit {
+    input: Box<dyn BufRead + Send>,
+    left: Rc<Cell<u64>>,
+}
+
+impl Read for RowLimit {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_bytes = self.input.read(buffer)?;
+        let left = self.left.get().checked_sub(n_bytes as u64).ok_or_else(|| {
+            let problem = format!("a row is longer than {} MiB; is this a matrix of distances?", ROW_LIMIT >> 20);
+            io::Error::new(io::ErrorKind::InvalidData, problem)
+        })?;
+        self.left.set(left);
+        Ok(n_bytes)
+    }
+}
+
+/// Rows of fields, each of bounded length.
+struct Records {
+    reader: csv::Reader<RowLimit>,
+    left: Rc<Cell<u64>>,
+}
+
 pub(super) fn read(input: Box<dyn BufRead + Send>, separator: u8, path: &Path) -> Result<DistanceMatrix> {
-    let mut reader = csv::ReaderBuilder::new().delimiter(separator).has_headers(false).flexible(true).from_reader(input);
+    let left = Rc::new(Cell::new(ROW_LIMIT));
+    let limited = RowLimit { input, left: Rc::clone(&left) };
+    let reader = csv::ReaderBuilder::new().delimiter(separator).has_headers(false).flexible(true).from_reader(limited);
+    let mut reader = Records { reader, left };
     let mut record = csv::StringRecord::new();
     if !next(&mut reader, &mut record, path)? {
         return Err(Error::format(Place::default(), FORMAT, "the file is empty; a first row of names is needed"));
     }
+    check_size(record.len().saturating_sub(1), Place::default().line(1))?;
     let mut header: Vec<String> = record.iter().map(str::to_owned).collect();
     if let Some(rest) = header[0].strip_prefix('\u{feff}') {
         header[0] = rest.to_owned();
@@ -23,7 +56,7 @@ pub(super) fn read(input: Box<dyn BufRead + Send>, separator: u8, path: &Path) -
     let mut values = Vec::new();
     let mut n_rows = 0;
     while next(&mut reader, &mut record, path)? {
-        let place = Place::default().line(reader.position().line().saturating_sub(1).max(2)).row(n_rows as u64 + 1);
+        let place = Place::default().line(reader.reader.position().line().saturating_sub(1).max(2)).row(n_rows as u64 + 1);
         let place = Place { line: record.position().map(csv::Position::line).or(place.line), ..place };
         if rows.is_none() {
             // Names stand in front of rows if a corner is left free for them, or the first row begins with its own name.
@@ -74,8 +107,9 @@ pub(super) fn read(input: Box<dyn BufRead + Send>, separator: u8, path: &Path) -
     }
 }
 
-fn next(reader: &mut csv::Reader<Box<dyn BufRead + Send>>, record: &mut csv::StringRecord, path: &Path) -> Result<bool> {
-    reader.read_record(record).map_err(|error| {
+fn next(reader: &mut Records, record: &mut csv::StringRecord, path: &Path) -> Result<bool> {
+    reader.left.set(ROW_LIMIT);
+    reader.reader.read_record(record).map_err(|error| {
         let line = error.position().map(csv::Position::line);
         match error.into_kind() {
             csv::ErrorKind::Io(source) => Error::Io { action: "read", path: path.to_path_buf(), source },

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read, Write};
 use std::path::Path;
 
-use super::{Rows, number, text};
+use super::{Rows, check_size, number, text};
 use crate::distance::DistanceMatrix;
 use crate::error::{Error, Place, Result, Shortened};
 
@@ -11,14 +11,97 @@ const FORMAT: &str = "PHYLIP distance matrix";
 /// Length of a name in the strict format.
 const STRICT: usize = 10;
 
+/// Longest line.
+const LINE_LIMIT: usize = 16 << 20;
+
 pub(super) fn read(mut input: Box<dyn BufRead + Send>, path: &Path) -> Result<DistanceMatrix> {
-    let mut all = String::new();
-    input.read_to_string(&mut all).map_err(|source| match source.kind() {
-        std::io::ErrorKind::InvalidData => Error::format(Place::default(), FORMAT, "the text is not UTF-8"),
-        _ => Error::Io { action: "read", path: path.to_path_buf(), source },
-    })?;
+    let mut lines = Lines { input: &mut input, path, buffer: Vec::new(), number: 0 };
+    let n = read_count(&mut lines)?;
     // A name ends at a blank, or after ten characters if that does not work out: only then can it hold blanks.
-    parse(&all, false).or_else(|error| parse(&all, true).map_err(|_| error))
+    let mut matrix = Matrix::new(n, false);
+    let mut strict: Option<Matrix> = None;
+    let mut agree = true;
+    while let Some((place, line)) = lines.next()? {
+        if agree && matrix.begins_row() && !is_same_row(line) {
+            agree = false;
+            strict = Some(Matrix { strict: true, ..matrix.clone() });
+        }
+        let failed = matrix.push(line, &place).err();
+        if strict.as_mut().is_some_and(|strict| strict.push(line, &place).is_err()) {
+            strict = None;
+        }
+        match (failed, strict.take()) {
+            (Some(error), None) => return Err(error),
+            // From here on the strict format alone can be right.
+            (Some(error), Some(only)) => return read_strict(only, &mut lines).map_err(|_| error),
+            (None, other) => strict = other,
+        }
+    }
+    match (matrix.finish(), strict) {
+        (Err(error), Some(strict)) => strict.finish().map_err(|_| error),
+        (found, _) => found,
+    }
+}
+
+fn read_strict(mut matrix: Matrix, lines: &mut Lines<'_>) -> Result<DistanceMatrix> {
+    while let Some((place, line)) = lines.next()? {
+        matrix.push(line, &place)?;
+    }
+    matrix.finish()
+}
+
+/// Lines that are not blank, one at a time.
+struct Lines<'a> {
+    input: &'a mut Box<dyn BufRead + Send>,
+    path: &'a Path,
+    buffer: Vec<u8>,
+    number: u64,
+}
+
+impl Lines<'_> {
+    fn next(&mut self) -> Result<Option<(Place, &str)>> {
+        loop {
+            self.buffer.clear();
+            let read = self.input.by_ref().take(LINE_LIMIT as u64).read_until(b'\n', &mut self.buffer);
+            let n_bytes = read.map_err(|source| Error::Io { action: "read", path: self.path.to_path_buf(), source })?;
+            self.number += 1;
+            if n_bytes == 0 {
+                return Ok(None);
+            }
+            if n_bytes >= LINE_LIMIT {
+                let problem = format!("a line is longer than {} MiB", LINE_LIMIT >> 20);
+                return Err(Error::format(Place::default().line(self.number), FORMAT, problem));
+            }
+            if !self.buffer.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        let place = Place::default().line(self.number);
+        let line =
+            std::str::from_utf8(&self.buffer).map_err(|_| Error::format(place.clone(), FORMAT, "the text is not UTF-8"))?;
+        Ok(Some((place, line.strip_prefix('\u{feff}').unwrap_or(line))))
+    }
+}
+
+/// The number of variables in the first line.
+fn read_count(lines: &mut Lines<'_>) -> Result<usize> {
+    let Some((place, count)) = lines.next()? else {
+        let problem = "the file is empty; a first line with the number of variables is needed";
+        return Err(Error::format(Place::default(), FORMAT, problem));
+    };
+    let n = count.split_whitespace().next().and_then(|word| word.parse::<usize>().ok()).filter(|n| *n > 0);
+    let n = n.ok_or_else(|| {
+        let problem = format!("{:?} is not a number of variables", Shortened(count.trim()));
+        Error::format(place.clone(), FORMAT, problem)
+    })?;
+    check_size(n, place)?;
+    Ok(n)
+}
+
+/// Whether a row's first line says the same, wherever its name is taken to end.
+fn is_same_row(line: &str) -> bool {
+    let (by_blank, strict) = (split_name(line, false), split_name(line, true));
+    by_blank.0 == strict.0 && by_blank.1.split_whitespace().eq(strict.1.split_whitespace())
 }
 
 /// The name and the rest of a row's first line.
@@ -33,64 +116,98 @@ fn split_name(line: &str, strict: bool) -> (&str, &str) {
     }
 }
 
-fn parse(all: &str, strict: bool) -> Result<DistanceMatrix> {
-    let all = all.strip_prefix('\u{feff}').unwrap_or(all);
-    let lines = all.lines().enumerate().map(|(ix, line)| (Place::default().line(ix as u64 + 1), line));
-    let mut lines = lines.filter(|(_, line)| !line.trim().is_empty());
-    let Some((place, count)) = lines.next() else {
-        return Err(Error::format(
-            Place::default(),
-            FORMAT,
-            "the file is empty; a first line with the number of variables is needed",
-        ));
-    };
-    let Some(n) = count.split_whitespace().next().and_then(|word| word.parse::<usize>().ok()).filter(|n| *n > 0) else {
-        let problem = format!("{:?} is not a number of variables", Shortened(count.trim()));
-        return Err(Error::format(place, FORMAT, problem));
-    };
-    let mut rows = Rows::new(Vec::new());
-    let mut shape = Shape::Square;
-    // Names are known row by row; a square row's checks name the variables of earlier rows only.
-    while let Some((place, line)) = lines.next() {
-        let i = rows.names.len();
-        if i == n {
-            return Err(Error::format(place, FORMAT, format!("more than the {n} rows that the first line promises")));
-        }
-        let (name, rest) = split_name(line, strict);
-        let mut values = Vec::new();
-        push(&mut values, rest, &place)?;
-        if i == 0 {
-            shape = match values.len() {
-                0 => Shape::Lower,
-                1 if n > 1 => Shape::LowerWithDiagonal,
-                _ => Shape::Square,
-            };
-        }
-        let wanted = match shape {
-            Shape::Square => n,
+/// The rows so far.
+#[derive(Clone)]
+struct Matrix {
+    n: usize,
+    strict: bool,
+    shape: Shape,
+    rows: Rows,
+    /// The row that is being read: its name, its place and its distances so far.
+    current: Option<(String, Place, Vec<f64>)>,
+}
+
+impl Matrix {
+    fn new(n: usize, strict: bool) -> Self {
+        Self { n, strict, shape: Shape::Square, rows: Rows::new(Vec::new()), current: None }
+    }
+
+    /// Whether the next line is the first of a row.
+    fn begins_row(&self) -> bool {
+        self.current.is_none()
+    }
+
+    /// Distances that a row has.
+    fn wanted(&self) -> usize {
+        let i = self.rows.names.len();
+        match self.shape {
+            Shape::Square => self.n,
             Shape::Lower => i,
             Shape::LowerWithDiagonal => i + 1,
+        }
+    }
+
+    fn push(&mut self, line: &str, place: &Place) -> Result<()> {
+        let n = self.n;
+        let (name, place, values) = match &mut self.current {
+            Some((name, first, values)) => {
+                push(values, line, place)?;
+                (name.clone(), first.clone(), std::mem::take(values))
+            }
+            None => {
+                let i = self.rows.names.len();
+                if i == n {
+                    let problem = format!("more than the {n} rows that the first line promises");
+                    return Err(Error::format(place.clone(), FORMAT, problem));
+                }
+                let (name, rest) = split_name(line, self.strict);
+                let mut values = Vec::new();
+                push(&mut values, rest, place)?;
+                if i == 0 {
+                    self.shape = match values.len() {
+                        0 => Shape::Lower,
+                        1 if n > 1 => Shape::LowerWithDiagonal,
+                        _ => Shape::Square,
+                    };
+                }
+                (name.to_owned(), place.clone(), values)
+            }
         };
-        while values.len() < wanted {
-            let Some((place, line)) = lines.next() else { break };
-            push(&mut values, line, &place)?;
+        let wanted = self.wanted();
+        if values.len() < wanted {
+            self.current = Some((name, place, values));
+            return Ok(());
         }
-        if values.len() != wanted {
-            let problem = format!("the row of {:?} has {} distances where {wanted} are needed", Shortened(name), values.len());
-            return Err(Error::format(place, FORMAT, problem));
+        self.current = None;
+        if values.len() > wanted {
+            return Err(wrong_length(&name, values.len(), wanted, place));
         }
-        rows.names.push(name.to_owned());
-        match shape {
-            Shape::Square => rows.push_square(&values, &place)?,
-            Shape::Lower => rows.push_lower(i, &values, None, &place)?,
-            Shape::LowerWithDiagonal => rows.push_lower(i, &values[..i], Some(values[i]), &place)?,
+        let i = self.rows.names.len();
+        self.rows.names.push(name);
+        match self.shape {
+            // A square row's checks name the variables of earlier rows only, whose names are known.
+            Shape::Square => self.rows.push_square(&values, &place),
+            Shape::Lower => self.rows.push_lower(i, &values, None, &place),
+            Shape::LowerWithDiagonal => self.rows.push_lower(i, &values[..i], Some(values[i]), &place),
         }
     }
-    if rows.names.len() != n {
-        let problem = format!("{} rows where the first line promises {n}", rows.names.len());
-        return Err(Error::format(Place::default(), FORMAT, problem));
+
+    fn finish(self) -> Result<DistanceMatrix> {
+        if let Some((name, place, values)) = &self.current {
+            return Err(wrong_length(name, values.len(), self.wanted(), place.clone()));
+        }
+        let (n, n_rows) = (self.n, self.rows.names.len());
+        if n_rows != n {
+            let problem = format!("{n_rows} rows where the first line promises {n}");
+            return Err(Error::format(Place::default(), FORMAT, problem));
+        }
+        self.rows.finish()
     }
-    rows.finish()
+}
+
+fn wrong_length(name: &str, n_values: usize, wanted: usize, place: Place) -> Error {
+    let problem = format!("the row of {:?} has {n_values} distances where {wanted} are needed", Shortened(name));
+    Error::format(place, FORMAT, problem)
 }
 
 #[derive(Clone, Copy)]

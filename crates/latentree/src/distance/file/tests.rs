@@ -107,7 +107,7 @@ fn what_is_wrong_is_named_with_its_line_and_variables() {
         ("a.phy", "", vec!["empty"]),
         ("a.phy", "x y\n", vec!["line 1", "number of variables"]),
         ("a.phy", "2\nx 0 1\n", vec!["1 rows", "2"]),
-        ("a.phy", "99999999999999999\nx 0 1\n", vec!["99999999999999999 are needed"]),
+        ("a.phy", "99999999999999999\nx 0 1\n", vec!["line 1", "99999999999999999 variables", "at most 20000"]),
         ("a.phy", "2\nx 0 1\ny 1 0\nz 1 0\n", vec!["line 4", "more than"]),
         ("a.phy", "2\nx 0 1\ny 2 0\n", vec!["line 3", "symmetric"]),
         ("a.phy", "2\nx 0 1 3\ny 2 0\n", vec!["\"x\"", "3 distances"]),
@@ -124,7 +124,7 @@ fn what_is_wrong_is_named_with_its_line_and_variables() {
 fn damaged_files_are_errors_or_matrices_but_never_panics() {
     let folder = tempfile::tempdir().unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    for (ending, separator) in [("csv", b','), ("tsv", b'\t'), ("phy", b' '), ("other", b'\n')] {
+    for (ending, separator) in [("csv", b','), ("tsv", b'\t'), ("phy", b' '), ("txt", b'\n')] {
         let path = folder.path().join(format!("d.{ending}"));
         let matrix = random_matrix(&mut rng, (0..5).map(|ix| format!("x{ix}")).collect());
         matrix.write(&path).unwrap();
@@ -169,4 +169,44 @@ fn published_matrices_are_read() {
             assert!(same(&matrix, &DistanceMatrix::read(&path).unwrap()));
         }
     }
+}
+
+#[test]
+fn a_matrix_that_is_too_large_is_refused_by_its_first_line() {
+    for (name, text, part) in [
+        ("a.phy", "4000000000\nx 0 1\n".to_owned(), "20000"),
+        ("a.phy", "20001\nx 0 1\n".to_owned(), "20001 variables"),
+        ("a.csv", format!("{}\n", ",".repeat(30_000)), "30000 variables"),
+    ] {
+        let message = read_text(name, &text).unwrap_err().to_string();
+        assert!(message.contains(part) && message.contains(name), "{message}");
+    }
+}
+
+#[test]
+fn what_unpacks_to_one_endless_row_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, head, part) in [
+        ("a.phy.zst", "9\nx ", "longer than 16 MiB"),
+        ("a.csv.zst", ",x,y\nx,", "longer than 16 MiB"),
+        ("b.csv.zst", ",x,y\nx,\"", "longer than 16 MiB"),
+    ] {
+        let path = dir.path().join(name);
+        let bomb = [head.as_bytes(), &b"0\t".repeat(20 << 20)].concat();
+        std::fs::write(&path, zstd::encode_all(bomb.as_slice(), 1).unwrap()).unwrap();
+        let message = DistanceMatrix::read(&path).unwrap_err().to_string();
+        assert!(message.contains(part) && message.contains(name), "{message}");
+    }
+}
+
+#[test]
+fn names_with_blanks_are_told_from_long_names_row_by_row() {
+    // The first row fits both ways of taking names, the second only one.
+    let blanks = read_text("a.phy", "2\nab        0 1\nPan trogl.1 0\n").unwrap();
+    assert_eq!(blanks.names(), ["ab", "Pan trogl."]);
+    let long = read_text("a.phy", "2\nab        0 1\nPan_troglodytes 1 0\n").unwrap();
+    assert_eq!(long.names(), ["ab", "Pan_troglodytes"]);
+    // Neither: the message is about the usual way.
+    let neither = read_text("a.phy", "2\nab        0 1\nPan trogl. x 1 0\n").unwrap_err().to_string();
+    assert!(neither.contains("\"trogl.\" is not a number"), "{neither}");
 }

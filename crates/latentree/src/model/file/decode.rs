@@ -134,6 +134,7 @@ fn text<'a>(record: &'a Json, key: &str) -> Result<Option<&'a str>> {
 fn list<'a>(record: &'a Json, key: &str) -> Result<&'a [Json]> {
     match record.get(key).ok_or_else(|| missing(key))? {
         Json::List(values) => Ok(values),
+        Json::Floats(_) => Err(fault(format!("field {key:?} is a list of numbers, which it cannot be"))),
         other => Err(fault(format!("field {key:?} must be a list, is {}", other.sort()))),
     }
 }
@@ -383,7 +384,11 @@ fn emission(table: &Json) -> Result<Emission, String> {
 }
 
 fn numbers(value: Option<&Json>, field: &str) -> Result<Vec<f64>, String> {
-    let Some(Json::List(values)) = value else { return Err(format!("field {field:?} must be a list of numbers")) };
+    let values = match value {
+        Some(Json::Floats(values)) => return Ok(values.clone()),
+        Some(Json::List(values)) => values,
+        _ => return Err(format!("field {field:?} must be a list of numbers")),
+    };
     let number = |value: &Json| value.number().ok_or_else(|| format!("field {field:?} holds {}, not a number", value.sort()));
     values.iter().map(number).collect()
 }

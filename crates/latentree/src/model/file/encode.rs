@@ -155,7 +155,7 @@ fn emission_record(emission: &Emission, model: &LatentTree, node: NodeIx) -> Jso
 /// A value with its own serialization, as part of the document.
 fn reparsed(value: &impl serde::Serialize) -> Json {
     let text = serde_json::to_string(value).expect("plain data is JSON");
-    serde_json::from_str(&text).expect("what was just written can be read")
+    Json::read(text.as_bytes(), u64::MAX).expect("what was just written can be read")
 }
 
 /// The edges in an order in which adding them one by one gives every node its links in the order it has them, so that a

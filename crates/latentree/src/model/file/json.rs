@@ -4,15 +4,25 @@
 //! or whose keys it has sorted still fits: keys are taken in sorted order, strings with their length, numbers as the bits
 //! of the double they stand for. It tells a damaged file; it is no signature.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use crate::error::Shortened;
 
 /// Integers up to here are the same number as a double.
 const EXACT: u64 = 1 << 53;
+
+/// Bytes of a value, and of a key, in a list or a record.
+const VALUE: u64 = size_of::<Json>() as u64;
+const KEY: u64 = size_of::<String>() as u64;
+
+/// Bytes of a text beside its place.
+fn heap(text: &str) -> u64 {
+    16 + text.len() as u64
+}
 
 /// A JSON value. Depth is bounded by the parser's limit of 128.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +33,8 @@ pub(super) enum Json {
     Negative(i64),
     Float(f64),
     Text(String),
+    /// A list of numbers that all have a point: the rows of tables, which are most of a model.
+    Floats(Vec<f64>),
     List(Vec<Json>),
     Record(Vec<(String, Json)>),
 }
@@ -33,7 +45,7 @@ impl Json {
     }
 
     pub(super) fn numbers(values: &[f64]) -> Self {
-        Self::List(values.iter().map(|&value| Self::Float(value)).collect())
+        Self::Floats(values.to_vec())
     }
 
     pub(super) fn record(fields: impl IntoIterator<Item = (&'static str, Json)>) -> Self {
@@ -44,6 +56,26 @@ impl Json {
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         let Self::Record(fields) = self else { return None };
         fields.iter().find(|(name, _)| name == key).map(|(_, value)| value).filter(|value| **value != Self::Null)
+    }
+
+    /// Reads a document, as long as its values take no more than this memory.
+    pub(super) fn read(bytes: &[u8], most_memory: u64) -> Result<Self, serde_json::Error> {
+        let left = Cell::new(most_memory);
+        let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+        let document = Seed(&left).deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(document)
+    }
+
+    /// The memory that the value takes when it is read, about.
+    pub(super) fn footprint(&self) -> u64 {
+        match self {
+            Self::Floats(values) => VALUE + 8 * values.len() as u64,
+            Self::Text(text) => VALUE + heap(text),
+            Self::List(values) => VALUE + values.iter().map(Self::footprint).sum::<u64>(),
+            Self::Record(fields) => VALUE + fields.iter().map(|(key, value)| KEY + heap(key) + value.footprint()).sum::<u64>(),
+            _ => VALUE,
+        }
     }
 
     pub(super) fn number(&self) -> Option<f64> {
@@ -62,7 +94,7 @@ impl Json {
             Self::Bool(_) => "true or false",
             Self::Unsigned(_) | Self::Negative(_) | Self::Float(_) => "a number",
             Self::Text(_) => "a string",
-            Self::List(_) => "a list",
+            Self::Floats(_) | Self::List(_) => "a list",
             Self::Record(_) => "an object",
         }
     }
@@ -86,6 +118,7 @@ impl Json {
             out.extend(std::iter::repeat_n("  ", indent));
         };
         let (open, close, n_entries) = match self {
+            Self::Floats(values) => ('[', ']', values.len()),
             Self::List(values) => ('[', ']', values.len()),
             Self::Record(fields) => ('{', '}', fields.len()),
             scalar => return scalar.print_scalar(out),
@@ -105,6 +138,10 @@ impl Json {
                     print_text(key, out);
                     out.push_str(if expanded { ": " } else { ":" });
                     value
+                }
+                Self::Floats(values) => {
+                    Self::Float(values[entry]).print_scalar(out);
+                    continue;
                 }
                 Self::List(values) => &values[entry],
                 _ => unreachable!("scalars are printed above"),
@@ -159,6 +196,10 @@ impl Fnv {
             Json::Negative(value) => self.tagged(b'i', value.unsigned_abs()),
             Json::Float(value) => self.tagged(b'd', value.to_bits()),
             Json::Text(text) => self.text(text),
+            Json::Floats(values) => {
+                self.tagged(b'l', values.len() as u64);
+                values.iter().for_each(|value| self.tagged(b'd', value.to_bits()));
+            }
             Json::List(values) => {
                 self.tagged(b'l', values.len() as u64);
                 values.iter().for_each(|value| self.value(value, false));
@@ -182,61 +223,90 @@ impl Fnv {
     }
 }
 
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonVisitor)
+/// Reads a value and takes its memory from what is left.
+#[derive(Clone, Copy)]
+struct Seed<'a>(&'a Cell<u64>);
+
+impl Seed<'_> {
+    fn charge<E: serde::de::Error>(self, bytes: u64) -> Result<(), E> {
+        let left = self.0.get().checked_sub(bytes).ok_or_else(|| E::custom("it holds more values than any model file"))?;
+        self.0.set(left);
+        Ok(())
+    }
+
+    fn scalar<E: serde::de::Error>(self, value: Json) -> Result<Json, E> {
+        self.charge(VALUE).map(|()| value)
     }
 }
 
-struct JsonVisitor;
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Json;
 
-impl<'de> Visitor<'de> for JsonVisitor {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
     type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Json, E> {
-        Ok(Json::Null)
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Json, E> {
+        self.scalar(Json::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
-        Ok(Json::Bool(value))
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Json, E> {
+        self.scalar(Json::Bool(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
-        Ok(Json::Unsigned(value))
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Json, E> {
+        self.scalar(Json::Unsigned(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
-        Ok(Json::Negative(value))
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Json, E> {
+        self.scalar(Json::Negative(value))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
-        Ok(Json::Float(value))
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Json, E> {
+        self.scalar(Json::Float(value))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Json, E> {
-        Ok(Json::text(value))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Json, E> {
-        Ok(Json::Text(value))
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Json, E> {
+        self.charge(heap(value))?;
+        self.scalar(Json::text(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
-        let mut values = Vec::new();
-        while let Some(value) = entries.next_element()? {
+        self.charge(VALUE)?;
+        let mut floats = Vec::new();
+        let mut next = None;
+        while let Some(value) = entries.next_element_seed(self)? {
+            let Json::Float(value) = value else {
+                next = Some(value);
+                break;
+            };
+            // As one of many it takes less.
+            self.0.set(self.0.get() + VALUE - size_of::<f64>() as u64);
+            floats.push(value);
+        }
+        let Some(next) = next else { return Ok(if floats.is_empty() { Json::List(Vec::new()) } else { Json::Floats(floats) }) };
+        self.charge((VALUE - size_of::<f64>() as u64) * floats.len() as u64)?;
+        let mut values: Vec<Json> = floats.into_iter().map(Json::Float).chain([next]).collect();
+        while let Some(value) = entries.next_element_seed(self)? {
             values.push(value);
         }
         Ok(Json::List(values))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
+        self.charge(VALUE)?;
         let mut fields: Vec<(String, Json)> = Vec::new();
-        while let Some(entry) = entries.next_entry()? {
-            fields.push(entry);
+        while let Some(key) = entries.next_key::<String>()? {
+            self.charge(KEY + heap(&key))?;
+            fields.push((key, entries.next_value_seed(self)?));
         }
         let mut seen = HashSet::with_capacity(fields.len());
         if let Some((twice, _)) = fields.iter().find(|(key, _)| !seen.insert(key.as_str())) {

@@ -246,3 +246,37 @@ fn twenty_thousand_nodes_are_read() {
     let file = ModelFile::read_from(text.as_bytes()).unwrap();
     assert_eq!(file.tree().n_nodes(), 20_000);
 }
+
+#[test]
+fn a_file_of_more_values_than_a_model_has_is_refused_before_it_fills_the_memory() {
+    let most = 1 << 20;
+    for text in ["0,", "\"\",", "[],", "{\"a\":0},"] {
+        let text = format!("[{}0]", text.repeat(100_000));
+        assert!(Json::read(text.as_bytes(), most).unwrap_err().to_string().contains("more values"), "{}", &text[..20]);
+        assert!(Json::read(text.as_bytes(), u64::MAX).is_ok());
+    }
+    // The rows of tables take less.
+    let floats = format!("[{}0.5]", "0.5,".repeat(100_000));
+    let read = Json::read(floats.as_bytes(), most).unwrap();
+    assert!(read.footprint() <= most && matches!(read, Json::Floats(_)));
+}
+
+#[test]
+fn what_is_read_takes_the_memory_that_was_foretold() {
+    let text = random_model(1, Family::Mixed, 30).to_json_string();
+    let document = Json::read(text.as_bytes(), u64::MAX).unwrap();
+    let needed = document.footprint();
+    assert!(Json::read(text.as_bytes(), needed).is_ok());
+    assert!(Json::read(text.as_bytes(), needed - 1).is_err());
+}
+
+#[test]
+fn a_file_that_is_too_long_is_refused_unread() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.json");
+    // A file with a hole takes no room on disk.
+    std::fs::File::create(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
+    let message = ModelFile::read(&path).unwrap_err().to_string();
+    assert!(message.contains("m.json") && message.contains("larger than 256 MiB"), "{message}");
+    assert!(check_length(&" ".repeat(MAX_BYTES as usize + 1)).is_err());
+}

@@ -37,6 +37,8 @@ const VERSION: u32 = 1;
 const OLDEST: u32 = 1;
 /// Cells written or read at once.
 const CHUNK: usize = 1 << 14;
+/// Longest schema; its columns take several times as much.
+const MOST_SCHEMA: u64 = 1 << 28;
 /// Most rows believed; beyond it floating-point numbers no longer count by ones.
 const MOST_ROWS: u64 = 1 << 53;
 
@@ -295,7 +297,7 @@ impl PairMoments {
             });
         }
         let length = input.u64()?;
-        if length > memory_limit {
+        if length > memory_limit.min(MOST_SCHEMA) {
             return Err(invalid(format!("it claims a schema of {length} bytes; copy or make it again")));
         }
         let json = input.items(length as usize, |byte: &[u8; 1]| Ok(byte[0]))?;

@@ -7,8 +7,11 @@ use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float32Array, Float64Array, Int8Array,
     Int64Array, LargeStringArray, NullArray, RecordBatch, StringArray, StringViewArray, TimestampSecondArray, UInt64Array,
 };
-use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
 
 use super::*;
 use crate::data::Kind;
@@ -115,4 +118,85 @@ fn events_come_from_columnar_files_too() {
     let dataset = Fixture::new("e.parquet", parquet(&batch)).read(&options).unwrap();
     assert_eq!(column_names(&dataset), ["x", "y"]);
     assert_eq!(numbers(&dataset), [[1.0, 1.0], [0.0, 0.0]]);
+}
+
+/// Files of each format and compression, with a dictionary.
+fn written() -> Vec<(&'static str, Vec<u8>)> {
+    let words = ["b", "a", "c"];
+    let word = |row: usize| words[row % 3];
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("number", Arc::new(Float64Array::from_iter_values((0..30).map(|row| (row % 7) as f64 / 2.0)))),
+        ("text", Arc::new(StringArray::from_iter_values((0..30).map(word)))),
+        ("view", Arc::new(StringViewArray::from_iter_values((0..30).map(word)))),
+        ("dictionary", Arc::new((0..30).map(|row| Some(word(row))).collect::<DictionaryArray<Int32Type>>())),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let arrow = |compression| {
+        let options = IpcWriteOptions::default().try_with_compression(compression).unwrap();
+        let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        writer.into_inner().unwrap()
+    };
+    let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    stream.write(&batch).unwrap();
+    let packed = |compression| {
+        let properties = WriterProperties::builder().set_compression(compression).build();
+        let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.into_inner().unwrap()
+    };
+    vec![
+        ("t.arrow", arrow(None)),
+        ("t.arrow", arrow(Some(CompressionType::ZSTD))),
+        ("t.arrow", arrow(Some(CompressionType::LZ4_FRAME))),
+        ("t.arrow", stream.into_inner().unwrap()),
+        ("t.parquet", packed(Compression::UNCOMPRESSED)),
+        ("t.parquet", packed(Compression::SNAPPY)),
+        ("t.parquet", packed(Compression::ZSTD(Default::default()))),
+    ]
+}
+
+#[test]
+fn a_length_that_no_file_has_is_an_error_wherever_it_stands() {
+    for (name, bytes) in written() {
+        let fixture = Fixture::new(name, &bytes);
+        assert_eq!(fixture.read(&ReadOptions::default()).unwrap().n_rows(), 30);
+        let mut n_errors = 0;
+        // 2⁴⁷ as a word, 2³¹ − 1 as a half word, and the longest numbers of Parquet's metadata.
+        let words: [&[u8]; 3] = [&(1_u64 << 47).to_le_bytes(), &i32::MAX.to_le_bytes(), &[0xfe, 0xff, 0xff, 0xff, 0x0f]];
+        for word in words {
+            // Words of Arrow's metadata are aligned; Parquet's stand anywhere, and a few hundred places must do.
+            let step = if name == "t.parquet" { bytes.len() / 250 } else { 8 };
+            for at in (0..bytes.len() - word.len()).step_by(step.max(1)) {
+                let mut damaged = bytes.clone();
+                damaged[at..at + word.len()].copy_from_slice(word);
+                std::fs::write(&fixture.path, &damaged).unwrap();
+                match fixture.read(&ReadOptions::default()) {
+                    Ok(dataset) => assert!(dataset.n_rows() <= 30, "{name}, byte {at}"),
+                    Err(error) => {
+                        n_errors += 1;
+                        assert!(error.to_string().contains(name), "{error}");
+                    }
+                }
+            }
+        }
+        assert!(n_errors > 30, "{name}: {n_errors}");
+    }
+}
+
+#[test]
+fn columns_without_values_do_not_make_rows() {
+    let nothing: ArrayRef = Arc::new(NullArray::new(3));
+    let batch = RecordBatch::try_from_iter_with_nullable([("nothing", nothing, true)]).unwrap();
+    let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    stream.write(&batch).unwrap();
+    // The number of rows is a word that nothing else depends on: as many as can be are claimed.
+    let mut bytes = stream.into_inner().unwrap();
+    for at in (0..bytes.len() - 8).step_by(4) {
+        if bytes[at..at + 8] == 3_u64.to_le_bytes() {
+            bytes[at..at + 8].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+        }
+    }
+    let message = Fixture::new("t.arrow", bytes).error(&ReadOptions::default()).to_string();
+    assert!(message.contains("no column is left"), "{message}");
 }

@@ -110,6 +110,59 @@ fn bad_sparse_files_are_refused_with_their_line() {
 }
 
 #[test]
+fn a_header_is_not_believed_beyond_what_the_file_stores() {
+    let plain = ReadOptions::default();
+    let market = |sizes: &str| format!("%%MatrixMarket matrix coordinate real general\n{sizes} 1\n1 1 0.5\n");
+    refuse("t.mtx", market("10000000 1000000"), &plain, &["10000000 rows are claimed but only 1 entries"]);
+    refuse("t.mtx", market("10 1000000"), &plain, &["1000000 columns are claimed but only 1 cells"]);
+    refuse("t.svm", "1 1000000:1\n", &plain, &["1000000 columns are claimed"]);
+    let fixture = Fixture::new("t.mtx", market("1000 100000"));
+    assert_eq!(fixture.open(&plain).unwrap().schema().columns().len(), 100_000);
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_read_is_refused() {
+    let plain = ReadOptions::default();
+    let columns = |n: usize| (1..=n).map(|ix| format!(" {ix}:1")).collect::<String>();
+    for (name, before, after) in [
+        ("t.svm", format!("1{}\n", columns(3)), "1 0:1 1:1\n".to_owned()),
+        ("t.svm", format!("1{}\n", columns(3)), format!("1{}\n", columns(9))),
+        ("t.svm", "1 0:1 2:1\n".to_owned(), "1 0:1 7:2\n".to_owned()),
+        ("docword.t.txt", "2\n3\n2\n1 1 1\n2 3 1\n".to_owned(), "2\n9\n2\n1 1 1\n2 9 1\n".to_owned()),
+        (
+            "t.mtx",
+            "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 2 1\n".to_owned(),
+            "%%MatrixMarket matrix coordinate real general\n2 5 2\n1 1 1\n2 5 1\n".to_owned(),
+        ),
+    ] {
+        let fixture = Fixture::new(name, before);
+        let mut reader = fixture.open(&plain).unwrap();
+        fixture.add(name, after);
+        let result = reader.rewind().and_then(|()| Dataset::read(&mut reader).map(|_| ()));
+        let message = result.unwrap_err().to_string();
+        assert!(message.contains("changed while it was read") && message.contains(name), "{message}");
+    }
+}
+
+#[test]
+fn names_are_honoured_or_refused() {
+    let fixture = Fixture::new("t.csv", "1,2\n0,3\n");
+    let names = fixture.add("names.txt", "a\nb\n");
+    let dataset = fixture.read(&ReadOptions::default().header(false).names(&names)).unwrap();
+    assert_eq!(column_names(&dataset), ["a", "b"]);
+    let message = fixture.error(&ReadOptions::default().names(&names)).to_string();
+    assert!(message.contains("--names") && message.contains("--no-header") && message.contains("t.csv"), "{message}");
+    let few = fixture.add("few.txt", "a\n");
+    let message = fixture.error(&ReadOptions::default().header(false).names(few)).to_string();
+    assert!(message.contains("2 columns but 1 names"), "{message}");
+    let events = ReadOptions::default().events("1", "2", None).names(&names);
+    assert!(fixture.error(&events).to_string().contains("--names"), "events");
+    let named = Fixture::new("t.svm", "1 1:1\n");
+    let long = named.add("long.txt", "x".repeat(70_000));
+    assert!(named.error(&ReadOptions::default().names(long)).to_string().contains("longer than 64 KiB"), "long");
+}
+
+#[test]
 fn bad_events_are_refused_with_their_place() {
     let events = |value: Option<&str>| ReadOptions::default().events("who", "what", value.map(str::to_owned));
     refuse("e.csv", "who,what\n1,a\n,b\n", &events(None), &["line 3", "row 2", "\"who\"", "no row id"]);

@@ -2,11 +2,13 @@
 
 #[cfg(feature = "columnar")]
 mod columnar;
+mod encodings;
 mod errors;
 mod formats;
 mod inference;
 mod real_data;
 mod round_trip;
+mod written;
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,0 +1,195 @@
+//! Whether a table looks like long events: one line for each thing that happened, of which rows are made by `--events`.
+//!
+//! Read as it stands, such a table has a line as its row and the ids as numbers, and what is learned from it means nothing.
+//! Evidence, from the first rows: few columns; one, the ids, repeats itself; another holds codes, many and shared between ids;
+//! an id hardly ever has the same code twice. An id that is called so makes it certain; ids that stand together make it likely.
+
+use std::collections::{HashMap, HashSet};
+
+use super::cell::{Cell, is_missing, number};
+use super::infer::is_id_name;
+
+/// Rows that are looked at.
+const MOST_ROWS: usize = 20_000;
+/// Most columns that a file of events has: id, code, value, unit, date.
+const MOST_COLUMNS: usize = 5;
+/// Fewest different ids, and codes, that show a pattern.
+const FEWEST: usize = 10;
+
+/// The columns of a table that looks like events.
+#[derive(Debug, PartialEq)]
+pub(super) struct LooksLike {
+    pub(super) id: usize,
+    pub(super) code: usize,
+    /// Whether the id's column is called an id.
+    pub(super) is_certain: bool,
+}
+
+/// The first rows of a table of few columns.
+#[derive(Debug)]
+pub(super) struct EventsLook {
+    columns: Vec<Texts>,
+}
+
+/// The texts of one column, numbered.
+#[derive(Debug, Default)]
+struct Texts {
+    number_of: HashMap<Box<[u8]>, u32>,
+    /// Of each row; 0 is missing.
+    rows: Vec<u32>,
+    any_word: bool,
+    all_whole: bool,
+}
+
+impl EventsLook {
+    /// A look at a table of this many columns, if it can be events at all.
+    pub(super) fn new(n_columns: usize) -> Option<Self> {
+        let columns = || (0..n_columns).map(|_| Texts { all_whole: true, ..Texts::default() }).collect();
+        (2..=MOST_COLUMNS).contains(&n_columns).then(|| Self { columns: columns() })
+    }
+
+    pub(super) fn observe(&mut self, row: u64, column: usize, cell: Cell<'_>) {
+        if row >= MOST_ROWS as u64 {
+            return;
+        }
+        let number_bits;
+        let (text, is_word, is_whole) = match cell {
+            Cell::Text(text) if !is_missing(text) => {
+                let value = number(text);
+                (text, value.is_none(), value.is_none_or(|value| value.fract() == 0.0))
+            }
+            Cell::Number(value) if !value.is_nan() => {
+                number_bits = value.to_bits().to_le_bytes();
+                (&number_bits[..], false, value.fract() == 0.0)
+            }
+            _ => (&[][..], false, true),
+        };
+        let texts = &mut self.columns[column];
+        texts.any_word |= is_word;
+        texts.all_whole &= is_whole;
+        let next = texts.number_of.len() as u32 + 1;
+        let number = match text {
+            [] => 0,
+            _ => match texts.number_of.get(text) {
+                Some(&number) => number,
+                None => {
+                    texts.number_of.insert(text.into(), next);
+                    next
+                }
+            },
+        };
+        texts.rows.push(number);
+    }
+
+    /// The columns of the id and of the code, if the rows look like events.
+    pub(super) fn verdict(&self, names: &[String]) -> Option<LooksLike> {
+        let n_columns = self.columns.len();
+        let pairs = (0..n_columns).flat_map(|id| (0..n_columns).map(move |code| (id, code))).filter(|(id, code)| id != code);
+        let likely = pairs.filter_map(|(id, code)| {
+            let is_called = is_row_name(&names[id]);
+            let likely = self.are_ids_and_codes(id, code) && (is_called || self.stand_together(id));
+            likely.then_some(LooksLike { id, code, is_certain: is_called })
+        });
+        // Of several codes (a diagnosis and its description) the first will do.
+        likely.max_by_key(|it| (it.is_certain, n_columns - it.code))
+    }
+
+    fn are_ids_and_codes(&self, id: usize, code: usize) -> bool {
+        let (ids, codes) = (&self.columns[id], &self.columns[code]);
+        let n_rows = ids.rows.len().min(codes.rows.len());
+        let (n_ids, n_codes) = (ids.number_of.len(), codes.number_of.len());
+        let is_repeated = n_ids * 6 <= n_rows * 5;
+        let is_code = codes.any_word || is_code_name_of_numbers(codes);
+        if n_ids < FEWEST || n_codes < FEWEST || !is_repeated || !is_code || !ids.all_whole || n_codes * 2 > n_rows {
+            return false;
+        }
+        let events: HashSet<(u32, u32)> =
+            ids.rows.iter().zip(&codes.rows).map(|(&id, &code)| (id, code)).filter(|&(id, code)| id > 0 && code > 0).collect();
+        // Codes of one id only (a district of a city) are its parts, not events.
+        events.len() * 10 >= n_rows * 6 && events.len() >= 2 * n_codes
+    }
+
+    /// Whether the lines of an id stand together, as a file of events usually has them.
+    fn stand_together(&self, id: usize) -> bool {
+        let ids = &self.columns[id];
+        let n_runs = ids.rows.chunk_by(|left, right| left == right).count();
+        n_runs * 10 <= ids.number_of.len() * 11
+    }
+}
+
+/// Codes that are all numbers (ICD-9's 250.00) have digits after a point as often as not, which ids and counts have not.
+fn is_code_name_of_numbers(codes: &Texts) -> bool {
+    !codes.all_whole && codes.number_of.len() * 4 < codes.rows.len()
+}
+
+/// Whether a column is called as what events happen to: a patient, a user, a basket.
+fn is_row_name(name: &str) -> bool {
+    const THINGS: [&str; 22] = [
+        "patient",
+        "subject",
+        "person",
+        "member",
+        "customer",
+        "client",
+        "user",
+        "basket",
+        "transaction",
+        "order",
+        "session",
+        "case",
+        "visit",
+        "encounter",
+        "admission",
+        "stay",
+        "document",
+        "doc",
+        "respondent",
+        "participant",
+        "household",
+        "invoice",
+    ];
+    let lower = name.to_lowercase();
+    is_id_name(name) || lower.split(|letter: char| !letter.is_alphabetic()).any(|word| THINGS.contains(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(names: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Option<LooksLike> {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let mut look = EventsLook::new(names.len()).unwrap();
+        for (row, cells) in rows.enumerate() {
+            cells.iter().enumerate().for_each(|(column, cell)| look.observe(row as u64, column, Cell::Text(cell.as_bytes())));
+        }
+        look.verdict(&names)
+    }
+
+    fn event(row: usize) -> Vec<String> {
+        vec![(1000 + row / 3).to_string(), format!("E{}", row * 7919 % 101 % 40)]
+    }
+
+    #[test]
+    fn patients_and_their_codes_are_events() {
+        let found = verdict(&["patient_id", "icd9"], (0..600).map(event));
+        assert_eq!(found, Some(LooksLike { id: 0, code: 1, is_certain: true }));
+        let found = verdict(&["a", "b"], (0..600).map(event));
+        assert_eq!(found, Some(LooksLike { id: 0, code: 1, is_certain: false }));
+    }
+
+    #[test]
+    fn other_tables_are_not() {
+        // Two independent columns of labels.
+        let labels = |row: usize| vec![format!("c{}", row * 31 % 97 % 20), format!("d{}", row * 17 % 89 % 15)];
+        assert_eq!(verdict(&["city", "drink"], (0..600).map(labels)), None);
+        // Districts belong to one city each.
+        let nested = |row: usize| vec![format!("c{}", row / 20), format!("d{}", row / 2), (row % 7).to_string()];
+        assert_eq!(verdict(&["city", "district", "rooms"], (0..600).map(nested)), None);
+        // One row a patient.
+        let wide = |row: usize| vec![row.to_string(), format!("d{}", row * 17 % 89 % 15)];
+        assert_eq!(verdict(&["patient_id", "drug"], (0..600).map(wide)), None);
+        // Answers of a survey.
+        let answers = |row: usize| (0..4).map(|item| (row * (item + 3) % 5 + 1).to_string()).collect();
+        assert_eq!(verdict(&["q1", "q2", "q3", "q4"], (0..600).map(answers)), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! Whether few different whole numbers count something, or are the answers of a scale.
+//!
+//! Counts (visits, children, words) begin at 0, are commonest near it and thin out to single cases: their largest value is
+//! rare, and would be larger with more rows. The points of a scale (1–5, 0–4, 0–10) are all in use.
+
+/// What the values of a column look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    Labels,
+    /// They may be counts: worth a word to the user.
+    PerhapsCounts,
+    Counts,
+}
+
+/// Fewest rows that say anything about a histogram.
+const FEW_ROWS: u64 = 30;
+/// Fewest rows that say enough to take values as counts.
+const MANY_ROWS: u64 = 100;
+
+/// Judges the different whole numbers of a column, in order, with their frequencies.
+pub(super) fn look(values: &[(f64, u64)]) -> Look {
+    let n_rows: u64 = values.iter().map(|&(_, count)| count).sum();
+    let (Some(&(first, _)), Some(&(last, n_last))) = (values.first(), values.last()) else { return Look::Labels };
+    let is_run = last - first < values.len() as f64 + 2.0;
+    if n_rows < FEW_ROWS || values.len() < 4 || !(first == 0.0 || first == 1.0) || !is_run || !thins_out(values) {
+        return Look::Labels;
+    }
+    let share = n_last as f64 / n_rows as f64;
+    match first == 0.0 {
+        true if n_rows >= MANY_ROWS && last >= 6.0 && share <= 0.005 => Look::Counts,
+        true if share <= 0.03 => Look::PerhapsCounts,
+        false if last >= 7.0 && share <= 0.01 => Look::PerhapsCounts,
+        _ => Look::Labels,
+    }
+}
+
+/// Whether frequencies fall after their peak, which is among the first values, but for what chance does.
+fn thins_out(values: &[(f64, u64)]) -> bool {
+    let peak = (0..values.len()).max_by_key(|&ix| (values[ix].1, usize::MAX - ix)).unwrap_or(0);
+    let falls = values[peak..].windows(2).all(|pair| {
+        let (here, next) = (pair[0].1 as f64, pair[1].1 as f64);
+        next <= here + 2.0 * here.sqrt()
+    });
+    values[peak].0 <= values[0].0 + 3.0 && peak + 2 < values.len() && falls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn histogram(first: u32, counts: &[u64]) -> Vec<(f64, u64)> {
+        (first..).zip(counts).filter(|(_, count)| **count > 0).map(|(value, &count)| (f64::from(value), count)).collect()
+    }
+
+    #[test]
+    fn counts_thin_out_and_scales_do_not() {
+        // 1,000 rows of a Poisson distribution of mean 2, and a geometric one with a gap in its tail.
+        assert_eq!(look(&histogram(0, &[135, 271, 271, 180, 90, 36, 12, 4, 1])), Look::Counts);
+        assert_eq!(look(&histogram(0, &[500, 250, 125, 60, 30, 20, 10, 3, 0, 2])), Look::Counts);
+        // Few values, or few rows: a word, no more.
+        assert_eq!(look(&histogram(0, &[600, 300, 75, 20, 5])), Look::PerhapsCounts);
+        assert_eq!(look(&histogram(0, &[20, 10, 6, 3, 1, 1])), Look::PerhapsCounts);
+        assert_eq!(look(&histogram(1, &[400, 300, 200, 60, 30, 8, 2])), Look::PerhapsCounts);
+        // Scales: agreement 1–5 and 1–6, symptoms 0–3, pain 0–10, and recommendation 0–10.
+        assert_eq!(look(&histogram(1, &[100, 200, 300, 250, 150])), Look::Labels);
+        assert_eq!(look(&histogram(1, &[500, 300, 100, 50, 30, 20])), Look::Labels);
+        assert_eq!(look(&histogram(0, &[600, 250, 100, 50])), Look::Labels);
+        assert_eq!(look(&histogram(0, &[300, 90, 95, 90, 70, 120, 80, 70, 50, 20, 15])), Look::Labels);
+        assert_eq!(look(&histogram(0, &[50, 20, 20, 30, 40, 80, 90, 150, 200, 170, 150])), Look::Labels);
+        assert_eq!(look(&histogram(0, &[5, 3, 2, 1, 1])), Look::Labels);
+    }
+}

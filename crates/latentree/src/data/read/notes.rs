@@ -1,0 +1,72 @@
+//! What the user should know of how columns were taken.
+
+use super::events_like::{EventsLook, LooksLike};
+use super::infer::Profile;
+use super::overrides::Told;
+use super::plan::Columns;
+use crate::error::{Error, Result, Shortened};
+
+/// Columns that a note names; of more it says how many.
+const SHOWN: usize = 5;
+
+/// Notes about the columns of one table, in their order; what many columns have in common is one note.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    notes: Vec<String>,
+    perhaps_counts: Vec<String>,
+}
+
+impl Notes {
+    /// Says so if the table looks like long events.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if it certainly is: what would be learned from it means nothing.
+    pub(super) fn look_for_events(&mut self, look: Option<&EventsLook>, columns: &Columns<'_>) -> Result<()> {
+        let Some(LooksLike { id, code, is_certain }) = look.and_then(|look| look.verdict(columns.names)) else { return Ok(()) };
+        let (id, code) = (&columns.names[id], &columns.names[code]);
+        let problem = format!(
+            "this looks like events, one a line: column {:?} repeats its ids and {:?} holds codes; add --events {id},{code} to make \
+             a row of each id, or say what the columns are (--kind {id}=ignore)",
+            Shortened(id),
+            Shortened(code)
+        );
+        if is_certain {
+            return Err(Error::data(columns.place.clone(), problem));
+        }
+        self.notes.push(problem);
+        Ok(())
+    }
+
+    /// Takes in a column that is a variable.
+    pub(super) fn add(&mut self, name: &str, profile: &Profile, n_rows: u64, told: &Told, joined: Option<String>) {
+        let name = Shortened(name);
+        if told.kind.is_none() {
+            self.notes.extend(profile.oddities(n_rows).into_iter().map(|oddity| format!("column {name:?} {oddity}")));
+            if profile.perhaps_counts() {
+                self.perhaps_counts.push(format!("{name:?}"));
+            }
+        }
+        self.joined(name.0, joined);
+    }
+
+    /// Takes in what was said of labels that were joined.
+    pub(super) fn joined(&mut self, name: &str, joined: Option<String>) {
+        self.notes.extend(joined.map(|joined| format!("column {:?} {joined}", Shortened(name))));
+    }
+
+    pub(super) fn finish(mut self) -> Vec<String> {
+        let n_counts = self.perhaps_counts.len();
+        if n_counts > 0 {
+            let names = self.perhaps_counts[..n_counts.min(SHOWN)].join(", ");
+            let (columns, more) = match n_counts {
+                1 => ("column", String::new()),
+                2..=SHOWN => ("columns", String::new()),
+                _ => ("columns", format!(" and {} more", n_counts - SHOWN)),
+            };
+            self.notes.push(format!(
+                "{columns} {names}{more}: few whole numbers from 0 up are read as labels; if they count something, say so (kind count)"
+            ));
+        }
+        self.notes
+    }
+}
