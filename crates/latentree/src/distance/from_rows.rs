@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{DistanceMatrix, DistanceOptions, Estimator, estimate};
 use crate::coordinates::FoundCoordinates;
+use crate::coordinates::bins::{BinnedRows, Bins};
 use crate::coordinates::compressed::{Compressed, is_worth_it};
 use crate::data::{BatchSource, SelectedRows};
 use crate::error::Result;
@@ -19,7 +20,38 @@ pub struct RowMoments {
     pub coordinates: Option<FoundCoordinates>,
 }
 
-/// The pair moments that [`estimate`] is to be given: those of the columns or, where variables have so many features that these would be too many, of few
+/// The bins that numbers are cut into for distances by more than two hidden states; `None` where numbers count as they are.
+///
+/// # Errors
+/// Those of the source, and [`Error::Cancelled`](crate::Error::Cancelled).
+pub(crate) fn bins_for(
+    source: &mut dyn BatchSource,
+    options: &DistanceOptions,
+    observer: &dyn Observer,
+) -> Result<Option<Arc<Bins>>> {
+    let by_features = matches!(options.estimator, Estimator::Auto | Estimator::Canonical | Estimator::Multivariate);
+    let bins = if by_features { Bins::find(source, options.n_hidden_states(), observer)? } else { None };
+    Ok(bins.map(Arc::new))
+}
+
+/// The pair moments of a source's columns that [`estimate`] is to be given. For more than two hidden states, numbers are cut into bins of about equal weight, whose
+/// indicators show as many states as distances need; a column of the moments then has the bins for its labels. The source is left at its end.
+///
+/// # Errors
+/// Those of the source, of [`PairMoments::new`], and [`Error::Cancelled`](crate::Error::Cancelled).
+pub fn pair_moments(source: &mut dyn BatchSource, options: &DistanceOptions, observer: &dyn Observer) -> Result<PairMoments> {
+    let moments = |source: &mut dyn BatchSource| {
+        observer.stage("moments", source.n_rows_hint());
+        let empty = PairMoments::new(Arc::clone(source.schema()))?;
+        fold(source, empty, observer)
+    };
+    match bins_for(source, options, observer)? {
+        Some(bins) => moments(&mut BinnedRows::new(source, bins)?),
+        None => moments(source),
+    }
+}
+
+/// [`pair_moments`] or, where variables have so many features that these would be too many, the moments of few
 /// coordinates of each variable (a group of numbers under the variable's name). The second needs more passes and no array of the size of two
 /// variables' features; its distances are canonical, and come from the rows of odd number, the coordinates from the others.
 ///
@@ -31,14 +63,30 @@ pub fn moments_for(
     options: &DistanceOptions,
     observer: &dyn Observer,
 ) -> Result<RowMoments> {
-    let schema = Arc::clone(source.schema());
     let fits = matches!(options.estimator, Estimator::Auto | Estimator::Canonical);
-    if !fits || !is_worth_it(&schema) {
-        observer.stage("moments", source.n_rows_hint());
-        let moments = fold(source, PairMoments::new(schema)?, observer)?;
+    if !fits || !is_worth_it(source.schema()) {
+        let moments = pair_moments(source, options, observer)?;
         source.rewind()?;
         return Ok(RowMoments { moments, coordinates: None });
     }
+    match bins_for(source, options, observer)? {
+        Some(bins) => {
+            let mut binned = BinnedRows::new(source, bins)?;
+            let empty = Summary::new(Arc::clone(binned.schema()));
+            let summary = fold(&mut binned, empty, observer)?;
+            binned.rewind()?;
+            compressed(&mut binned, &summary, options, observer)
+        }
+        None => compressed(source, summary, options, observer),
+    }
+}
+
+fn compressed(
+    source: &mut dyn BatchSource,
+    summary: &Summary,
+    options: &DistanceOptions,
+    observer: &dyn Observer,
+) -> Result<RowMoments> {
     let mut compressed = Compressed::new(source, summary, options.n_hidden_states(), observer)?;
     observer.stage("moments", compressed.n_rows_hint());
     let moments = PairMoments::new(Arc::clone(compressed.schema()))?;

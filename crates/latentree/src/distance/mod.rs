@@ -26,5 +26,6 @@ pub use correlations::from_correlations;
 pub use determinants::determinants;
 pub use estimate::{choose_estimator, estimate};
 pub use estimator::{DistanceOptions, Estimator};
-pub use from_rows::{RowMoments, from_rows, moments_for};
+pub(crate) use from_rows::bins_for;
+pub use from_rows::{RowMoments, from_rows, moments_for, pair_moments};
 pub use matrix::DistanceMatrix;

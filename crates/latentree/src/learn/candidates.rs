@@ -3,9 +3,9 @@
 use super::parameters::DEFAULT_STATES;
 use super::{Learning, Source};
 use crate::data::Dataset;
-use crate::distance::estimate;
+use crate::distance::{estimate, pair_moments};
 use crate::error::{Error, Result};
-use crate::moments::{PairMoments, fold};
+use crate::moments::PairMoments;
 use crate::observer::Observer;
 use crate::selection::{Candidates, LocalLearner, scored_candidates};
 use crate::structure::LearnerName;
@@ -22,7 +22,7 @@ impl Learning {
         rows.rewind()?;
         observer.stage("rows", rows.n_rows_hint());
         let data = Dataset::read(rows)?;
-        let moments = fold(&mut data.source(), PairMoments::new(data.schema().clone())?, observer)?;
+        let moments = pair_moments(&mut data.source(), &self.distance_options(), observer)?;
         self.candidates_of(&data, &moments, observer)
     }
 

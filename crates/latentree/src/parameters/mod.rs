@@ -10,6 +10,7 @@ mod discrete_tree;
 mod from_lengths;
 mod hidden_fit;
 mod local_pairs;
+mod number_states;
 mod projection;
 mod summaries;
 #[cfg(test)]
