@@ -104,7 +104,7 @@ pub(crate) enum Command {
                       (only the hidden variables that raise BIC), hclt (a hidden variable per inner node of the Chow-Liu tree); auto \
                       takes likelihood for up to 1000 variables, nj for a matrix of distances, else clnj.\n\
                       Parameters: continuous columns give a Gaussian model and --distance symmetric a symmetric one, by the lengths of edges; all \
-                      others hidden variables of --hidden-states states, by moments and then EM.\n\
+                      others, and continuous columns with --hidden-states, hidden variables of that many states, by moments and then EM.\n\
                       An ending of .nwk, .dot or .graphml writes the tree in that format.\n\
                       Examples:\n  latentree learn examples/clinic.csv -o clinic.json\n  latentree learn data.csv -o model.json --bootstrap 100\n  \
                       latentree learn data.csv --tree tree.nwk --hidden-states 3 --parameters moments -o model.json\n  \
@@ -216,7 +216,8 @@ pub(crate) struct LearnArgs {
     /// Which distance: auto, gaussian, logdet, multivariate, symmetric or canonical
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) distance: String,
-    /// States of the hidden variables, or auto: as many as BIC, or the validation rows, ask for [default: 2]
+    /// States of the hidden variables, or auto: as many as BIC, or the validation rows, ask for [default: 2; continuous columns alone give Gaussian
+    /// hidden variables unless this is given]
     #[arg(long, value_name = "K|auto")]
     pub(crate) hidden_states: Option<String>,
     /// Standard errors that a pair must be from zero to connect two variables: larger cuts off weak ones, 0 keeps all in one tree

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use latentree::data::BatchSource;
-use latentree::distance::{DistanceMatrix, DistanceOptions, check_distances_path, choose_estimator, estimate};
-use latentree::moments::{PairMoments, fold};
-use latentree::{Error, Observer, Result};
+use latentree::distance::{DistanceMatrix, DistanceOptions, check_distances_path, choose_estimator, estimate, pair_moments};
+use latentree::moments::PairMoments;
+use latentree::{Error, Result};
 use serde_json::json;
 
 use super::{open_data, refuse_reading};
@@ -28,7 +27,7 @@ pub(crate) fn run(args: &DistancesArgs, printer: &Printer) -> Result<(), Failure
         .significance((args.significance != 0.0).then_some(args.significance))
         .smoothing(args.smoothing)
         .errors(args.errors.is_some());
-    let moments = open_moments(&args.data, &args.reading, printer)?;
+    let moments = open_moments(&args.data, &args.reading, &options, printer)?;
     let chosen = choose_estimator(&moments, &options).map_err(|error| error.in_file(&args.data))?;
     let distances = estimate(&moments, &options, printer).map_err(|error| error.in_file(&args.data))?;
     distances.write(&args.output)?;
@@ -69,15 +68,13 @@ pub(crate) fn run(args: &DistancesArgs, printer: &Printer) -> Result<(), Failure
 }
 
 /// Pair moments from a moments file, or of the rows of a data file.
-pub(super) fn open_moments(path: &Path, reading: &DataArgs, printer: &Printer) -> Result<PairMoments> {
+fn open_moments(path: &Path, reading: &DataArgs, options: &DistanceOptions, printer: &Printer) -> Result<PairMoments> {
     if latentree::file::ending(path) == "moments" {
         refuse_reading(reading, MOMENTS_ARE_READ)?;
         return PairMoments::load(path);
     }
     let mut reader = open_data(path, reading, printer)?;
-    printer.stage("moments", reader.n_rows_hint());
-    let empty = PairMoments::new(reader.schema().clone())?;
-    fold(&mut reader, empty, printer)
+    pair_moments(&mut reader, options, printer)
 }
 
 /// What is said of the distances.

@@ -65,8 +65,22 @@ fn numbers_alone_give_a_gaussian_tree_by_every_method_unless_states_are_asked_fo
     let random = learn("--parameters em --start random --restarts 2");
     assert!(number(&random["log_likelihood"]) > number(&by_lengths["log_likelihood"]) - 100.0, "{random}");
     assert_eq!(folder.run("learn d.csv --parameters em --start lcm -o m.json").code, Some(2));
-    learn("--parameters em --hidden-states 3 --em-iterations 20");
-    assert_ne!(kind(), 0);
+    for options in ["--parameters em --hidden-states 3 --em-iterations 20", "--hidden-states 3", "--hidden-states 2"] {
+        let json = learn(options);
+        assert_ne!(kind(), 0, "{options}");
+        let score = folder.json("score m.json d.csv");
+        assert!(
+            (number(&score["log_likelihood"]) - number(&json["log_likelihood"])).abs()
+                < 1e-8 * number(&json["log_likelihood"]).abs(),
+            "{options}"
+        );
+    }
+    // Three states are seen through bins, two through correlations.
+    for (states, distance) in [(2, "gaussian"), (3, "canonical")] {
+        let json = folder.json(&format!("distances d.csv --hidden-states {states} -o d.phy"));
+        assert_eq!(json["distance"], distance);
+    }
+    assert_eq!(folder.run("learn d.csv --hidden-states 3 --parameters distances -o m.json").code, Some(2));
 }
 
 #[test]

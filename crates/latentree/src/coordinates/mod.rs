@@ -6,12 +6,17 @@
 //! hidden parent, as long as being missing is.
 //!
 //! A variable of many features has fewer coordinates: the directions of its features that go with its neighbours
-//! ([`feature_cross`]). Rows seen through coordinates are rows again ([`compressed`]), with a group of numbers for each variable.
+//! ([`feature_cross`]). Rows seen through coordinates are rows again ([`compressed`]), with a group of numbers for each variable. Where hidden variables have more
+//! than two states, a number is cut into [`bins`] first and has the coordinates of their labels.
 
+pub(crate) mod bins;
 pub(crate) mod compressed;
 pub(crate) mod feature_cross;
 pub(crate) mod neighbours;
 
+use std::sync::Arc;
+
+use bins::Bins;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +64,8 @@ pub(crate) struct Coordinates {
     base: Vec<f64>,
     /// All columns, if they are a few long runs: the place of a cell then follows from its column without a look at its map.
     runs: Vec<Run>,
+    /// How numbers become the labels that the coordinates are those of.
+    bins: Option<Arc<Bins>>,
 }
 
 /// Columns of numbers of one variable, one after the other.
@@ -205,7 +212,18 @@ impl Coordinates {
             variable.columns.iter().zip(maps).for_each(|(column, map)| columns[column.get()] = map);
         }
         let runs = runs(&columns);
-        Self { columns, weights, offsets, starts, base, runs }
+        Self { columns, weights, offsets, starts, base, runs, bins: None }
+    }
+
+    /// The same for rows whose numbers are not cut into bins yet; the schema was that of [`BinnedRows`](bins::BinnedRows).
+    pub(crate) fn with_bins(mut self, bins: Option<Arc<Bins>>) -> Self {
+        self.bins = bins;
+        self
+    }
+
+    /// What a cell is among the values that the coordinates were made for.
+    fn seen(&self, column: usize, value: f64) -> f64 {
+        self.bins.as_ref().map_or(value, |bins| bins.code(column, value))
     }
 
     /// Number of coordinates of all variables.
@@ -241,7 +259,7 @@ impl Coordinates {
             Block::Dense(columns) => {
                 for (column, data) in columns.iter().enumerate() {
                     for (row, out) in rows.clone().zip(out.chunks_exact_mut(n.max(1))) {
-                        self.add(column, data.number(row), out);
+                        self.add(column, self.seen(column, data.number(row)), out);
                     }
                 }
             }
@@ -249,7 +267,9 @@ impl Coordinates {
                 out.chunks_exact_mut(n.max(1)).for_each(|out| out.copy_from_slice(&self.base));
                 if self.runs.is_empty() {
                     for (row, out) in rows.zip(out.chunks_exact_mut(n.max(1))) {
-                        sparse.row(row).for_each(|(column, value)| self.add_beyond_zero(column, value, out));
+                        for (column, value) in sparse.row(row) {
+                            self.add_beyond_zero(column, self.seen(column, value), out);
+                        }
                     }
                     return;
                 }
@@ -277,7 +297,7 @@ impl Coordinates {
     pub(crate) fn of_value(&self, column: usize, value: f64) -> Vec<f64> {
         let map = &self.columns[column];
         let mut all = vec![0.0; self.len()];
-        self.add(column, value, &mut all);
+        self.add(column, self.seen(column, value), &mut all);
         all[map.start as usize..(map.start + map.width) as usize].to_vec()
     }
 

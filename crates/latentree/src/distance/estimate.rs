@@ -180,10 +180,8 @@ pub(super) fn resolve(moments: &PairMoments, variables: &[Variable], options: &D
 fn warn(moments: &PairMoments, variables: &[Variable], options: &DistanceOptions, estimator: Estimator, observer: &dyn Observer) {
     let name = |ix: usize| Shortened(&moments.schema().variables()[ix].name);
     let k = options.n_hidden_states();
-    let is_number = |variable: &Variable| matches!(variable.form, Form::Number(_));
-    let all_numbers = variables.iter().all(|it| is_number(it) || it.form == Form::Constant);
     let short = |it: &Variable| it.form != Form::Constant && it.rank < k - 1;
-    if options.estimator == Estimator::Auto && !all_numbers && variables.iter().any(short) {
+    if options.estimator == Estimator::Auto && variables.iter().any(short) {
         let first = variables.iter().position(short).unwrap_or(0);
         observer.warn(&format!(
             "{} of {} variables (first {:?}) cannot show {k} states of a hidden variable; their distances use fewer \

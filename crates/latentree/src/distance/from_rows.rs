@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{DistanceMatrix, DistanceOptions, Estimator, estimate};
 use crate::coordinates::FoundCoordinates;
+use crate::coordinates::bins::{BinnedRows, Bins};
 use crate::coordinates::compressed::{Compressed, is_worth_it};
 use crate::data::{BatchSource, Schema, SelectedRows};
 use crate::error::Result;
@@ -19,7 +20,38 @@ pub struct RowMoments {
     pub coordinates: Option<FoundCoordinates>,
 }
 
-/// The pair moments that [`estimate`] is to be given: those of the columns or, where variables have so many features that these would be too many, of few
+/// The bins that numbers are cut into for distances by more than two hidden states; `None` where numbers count as they are.
+///
+/// # Errors
+/// Those of the source, and [`Error::Cancelled`](crate::Error::Cancelled).
+pub(crate) fn bins_for(
+    source: &mut dyn BatchSource,
+    options: &DistanceOptions,
+    observer: &dyn Observer,
+) -> Result<Option<Arc<Bins>>> {
+    let by_features = matches!(options.estimator, Estimator::Auto | Estimator::Canonical | Estimator::Multivariate);
+    let bins = if by_features { Bins::find(source, options.n_hidden_states(), observer)? } else { None };
+    Ok(bins.map(Arc::new))
+}
+
+/// The pair moments of a source's columns that [`estimate`] is to be given. For more than two hidden states, numbers are cut into bins of about equal weight, whose
+/// indicators show as many states as distances need; a column of the moments then has the bins for its labels. The source is left at its end.
+///
+/// # Errors
+/// Those of the source, of [`PairMoments::new`], and [`Error::Cancelled`](crate::Error::Cancelled).
+pub fn pair_moments(source: &mut dyn BatchSource, options: &DistanceOptions, observer: &dyn Observer) -> Result<PairMoments> {
+    let moments = |source: &mut dyn BatchSource| {
+        observer.stage("moments", source.n_rows_hint());
+        let empty = PairMoments::new(Arc::clone(source.schema()))?;
+        fold(source, empty, observer)
+    };
+    match bins_for(source, options, observer)? {
+        Some(bins) => moments(&mut BinnedRows::new(source, bins)?),
+        None => moments(source),
+    }
+}
+
+/// [`pair_moments`] or, where variables have so many features that these would be too many, the moments of few
 /// coordinates of each variable (a group of numbers under the variable's name). The second needs more passes and no array of the size of two
 /// variables' features; its distances are canonical, and come from the rows of odd number, the coordinates from the others.
 ///
@@ -37,6 +69,23 @@ pub fn moments_for(
 
 /// Folds the rows that [`moments_for`] takes pair moments of into any accumulator, which is made for their schema.
 pub(crate) fn fold_for<A: Accumulator>(
+    source: &mut dyn BatchSource,
+    summary: &Summary,
+    options: &DistanceOptions,
+    observer: &dyn Observer,
+    make: impl FnOnce(Arc<Schema>) -> Result<A>,
+) -> Result<(A, Option<FoundCoordinates>)> {
+    let Some(bins) = bins_for(source, options, observer)? else {
+        return fold_seen(source, summary, options, observer, make);
+    };
+    let mut binned = BinnedRows::new(source, bins)?;
+    let empty = Summary::new(Arc::clone(binned.schema()));
+    let summary = fold(&mut binned, empty, observer)?;
+    binned.rewind()?;
+    fold_seen(&mut binned, &summary, options, observer, make)
+}
+
+fn fold_seen<A: Accumulator>(
     source: &mut dyn BatchSource,
     summary: &Summary,
     options: &DistanceOptions,

@@ -11,7 +11,11 @@
 //! | `moments` | by lengths | by moments |
 //! | `em`, `moments+em` | EM of a Gaussian tree | EM from a latent class model, from moments |
 //!
-//! A number of hidden states that is asked for makes hidden variables discrete also over continuous columns, where moments or EM find the parameters.
+//! A number of hidden states that is asked for makes hidden variables discrete over continuous columns, too: moments and EM find Gaussian leaves for each state. For more
+//! than two states, distances and moments see numbers through the indicators of quantile bins, since a number by itself shows two at most.
+//!
+//! # Order of states
+//! The states of hidden variables are sorted at the end, whatever found them: see [`LatentTree::with_ordered_states`](crate::model::LatentTree::with_ordered_states).
 //!
 //! # Example
 //! ```

@@ -249,7 +249,7 @@ impl Learning {
         self
     }
 
-    /// States of every hidden variable; by default 2.
+    /// States of every hidden variable; by default 2. Over continuous columns alone hidden variables are Gaussian unless a number is given.
     #[must_use]
     pub fn hidden_states(mut self, hidden_states: Option<usize>) -> Self {
         self.hidden_states = hidden_states;

@@ -6,9 +6,12 @@ use super::parameters::{self, DEFAULT_STATES, Rows};
 use super::recorder::{Recorder, Unwarned};
 use super::split::split;
 use super::{Criterion, Learned, Learning, ParameterMethod, Source, Validation};
+use crate::coordinates::bins::{BinnedRows, Bins};
 use crate::coordinates::compressed::is_worth_it as is_wide;
 use crate::data::{BatchSource, Dataset, Schema};
-use crate::distance::{DistanceMatrix, Estimator, FoundCoordinates, RowMoments, choose_estimator, fold_for, moments_for};
+use crate::distance::{
+    DistanceMatrix, Estimator, FoundCoordinates, RowMoments, bins_for, choose_estimator, fold_for, moments_for,
+};
 use crate::error::{Error, Result};
 use crate::inference::Inference;
 use crate::model::{LatentTree, ModelFile, Provenance};
@@ -43,16 +46,16 @@ struct Moments {
     whole: PairMoments,
     blocks: Option<BlockMoments>,
     halves: Option<[PairMoments; 2]>,
-    /// Set where the moments are those of a few coordinates of wide variables.
+    /// Set where the moments are those of bins of numbers, or of a few coordinates of wide variables.
     wide: Option<Wide>,
 }
 
-/// The rows that moments of coordinates stand for.
+/// The rows that moments of bins or coordinates stand for.
 struct Wide {
     schema: Arc<Schema>,
     n_rows: u64,
     total_weight: f64,
-    coordinates: FoundCoordinates,
+    coordinates: Option<FoundCoordinates>,
 }
 
 impl Moments {
@@ -151,6 +154,10 @@ impl Learning {
             }
             None => self.model(&mut learned, &mut input, validation, provenance, &mut found, recorder)?,
         };
+        let file = match file {
+            ModelFile::LatentTree(model) => model.with_ordered_states()?.into(),
+            tree @ ModelFile::Tree { .. } => tree,
+        };
         let mut result = Learned {
             learner: learned.learner,
             estimator: learned.estimator,
@@ -198,14 +205,33 @@ impl Learning {
             Source::Rows(rows) => rows,
         };
         rows.rewind()?;
+        let moments = match self.bins(&mut *rows, observer)? {
+            None => self.moments(&mut *rows, observer)?,
+            Some(bins) => {
+                let schema = Arc::clone(rows.schema());
+                let moments = self.moments(&mut BinnedRows::new(&mut *rows, bins)?, observer)?;
+                let (n_rows, total_weight) = (moments.n_rows(), moments.total_weight());
+                let coordinates = moments.wide.and_then(|wide| wide.coordinates);
+                Moments { wide: Some(Wide { schema, n_rows, total_weight, coordinates }), ..moments }
+            }
+        };
+        Ok(Input { moments: Some(moments), distances: None, rows: Some(rows) })
+    }
+
+    /// How numbers are cut for distances by more than two hidden states. A tree that is given, or searched for, needs no distances here.
+    fn bins(&self, rows: &mut dyn BatchSource, observer: &dyn Observer) -> Result<Option<Arc<Bins>>> {
+        let is_searched = self.criterion().is_some() && self.structure == LearnerName::Auto;
+        if self.tree.is_some() || is_searched { Ok(None) } else { bins_for(rows, &self.distance_options(), observer) }
+    }
+
+    fn moments(&self, rows: &mut dyn BatchSource, observer: &dyn Observer) -> Result<Moments> {
         let schema = Arc::clone(rows.schema());
         if is_wide(&schema) {
-            let moments = self.wide_moments(rows, schema, observer)?;
-            return Ok(Input { moments: Some(moments), distances: None, rows: Some(rows) });
+            return self.wide_moments(rows, schema, observer);
         }
         let n_blocks = self.n_blocks(&schema, observer)?;
         observer.stage("moments", rows.n_rows_hint());
-        let moments = match n_blocks {
+        Ok(match n_blocks {
             None => {
                 let whole = fold(rows, PairMoments::new(schema)?, observer)?;
                 Moments { whole, blocks: None, halves: None, wide: None }
@@ -215,8 +241,7 @@ impl Learning {
                 let (whole, halves) = (blocks.whole()?, Some(blocks.halves()?));
                 Moments { whole, blocks: self.bootstrap.map(|_| blocks), halves, wide: None }
             }
-        };
-        Ok(Input { moments: Some(moments), distances: None, rows: Some(rows) })
+        })
     }
 
     /// Statistics of rows whose variables have too many features for a table of every pair.
@@ -227,7 +252,7 @@ impl Learning {
         let (n_rows, total_weight) = (summary.n_rows(), summary.total_weight());
         let options = self.distance_options();
         let wide = |coordinates: Option<FoundCoordinates>| {
-            coordinates.map(|coordinates| Wide { schema, n_rows, total_weight, coordinates })
+            coordinates.map(|found| Wide { schema, n_rows, total_weight, coordinates: Some(found) })
         };
         if self.bootstrap.is_none() {
             let RowMoments { moments: whole, coordinates } = moments_for(rows, &summary, &options, observer)?;
@@ -351,7 +376,12 @@ impl Learning {
         };
         let data = in_memory(&mut **rows, observer)?;
         let kept = (learned.learner != LearnerName::Search).then_some(&*learned);
-        let rows = Rows { data: &data, validation, moments: &moments.whole, coordinates: None };
+        // The search looks at the columns themselves, where distances may have seen bins of them.
+        let plain = match &moments.wide {
+            Some(_) => Some(fold(&mut data.source(), PairMoments::new(Arc::clone(data.schema()))?, observer)?),
+            None => None,
+        };
+        let rows = Rows { data: &data, validation, moments: plain.as_ref().unwrap_or(&moments.whole), coordinates: None };
         let found = self.search(criterion, kept, &rows, observer)?;
         learned.tree = found.model.tree().clone();
         learned.learner = found.learner;
@@ -380,13 +410,15 @@ impl Learning {
             return Ok(ModelFile::Tree { tree, schema: None, provenance });
         };
         let (schema, moments) = (Arc::clone(all_moments.schema()), &all_moments.whole);
-        let coordinates = all_moments.wide.as_ref().map(|wide| &wide.coordinates);
+        let coordinates = all_moments.wide.as_ref().and_then(|wide| wide.coordinates.as_ref());
         if method == ParameterMethod::None {
             return Ok(ModelFile::Tree { tree, schema: Some(schema), provenance });
         }
         let is_symmetric = learned.estimator == Some(Estimator::Symmetric);
         let family = if coordinates.is_none() { family_by_lengths(moments, is_symmetric) } else { None };
-        let is_gaussian = family == Some(FamilyByLengths::Gaussian) && self.hidden_states.is_none();
+        // A number of states that is asked for makes hidden variables discrete, also over continuous columns.
+        let family = family.filter(|&family| family != FamilyByLengths::Gaussian || self.hidden_states.is_none());
+        let is_gaussian = family == Some(FamilyByLengths::Gaussian);
         let is_auto = method == ParameterMethod::Auto && validation.is_none() && self.checkpoint.is_none();
         let by_lengths = is_auto || method == ParameterMethod::Distances || (method == ParameterMethod::Moments && is_gaussian);
         if by_lengths {
@@ -396,8 +428,8 @@ impl Learning {
                 return Ok(from_lengths(&tree, moments, family, provenance)?.into());
             }
             if method == ParameterMethod::Distances {
-                let problem =
-                    "distances give parameters only for continuous columns and with --distance symmetric; use moments+em";
+                let problem = "distances give parameters only for continuous columns without --hidden-states, and with --distance symmetric; \
+                               use moments+em";
                 return Err(Error::option("--parameters", problem));
             }
         }

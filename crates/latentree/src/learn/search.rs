@@ -2,7 +2,7 @@
 
 use super::parameters::Rows;
 use super::{Criterion, Learning};
-use crate::distance::DistanceOptions;
+use crate::distance::{DistanceOptions, pair_moments};
 use crate::error::{Error, Place, Result};
 use crate::model::{Family, LatentTree};
 use crate::observer::Observer;
@@ -72,7 +72,13 @@ impl Learning {
     /// Trees to begin with: the default learner's. With a number of states that is kept, those of neighbour joining with nothing contracted: a search takes out
     /// what does not pay.
     fn learned_trees(&self, rows: &Rows<'_>, observer: &dyn Observer) -> Result<Vec<Tree>> {
-        let input = StructureInput::Moments { whole: rows.moments, halves: None };
+        let distances = self.distance_options();
+        // More than two states need bins of the numbers, which the moments of the columns themselves do not have.
+        let binned = match distances.n_hidden_states() {
+            0..=2 => None,
+            _ => Some(pair_moments(&mut rows.data.source(), &distances, observer)?),
+        };
+        let input = StructureInput::Moments { whole: binned.as_ref().unwrap_or(rows.moments), halves: None };
         let learners = match self.hidden_states {
             None => vec![(LearnerName::Auto, self.contraction)],
             Some(_) => {

@@ -1,5 +1,7 @@
 //! Learning from one end to the other: what no stage sees by itself.
 
+mod numbers;
+
 use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};

@@ -6,6 +6,7 @@ mod format;
 mod latent_tree;
 mod provenance;
 mod reroot;
+mod state_order;
 #[cfg(test)]
 pub(crate) mod test_models;
 

@@ -11,7 +11,8 @@
 //!    indicators of h. Then `P(y, h) = E[φ_y aᵀ] G_vᵀ` for an observed neighbour y, and `P(h, g) = G_h E[a_h a_gᵀ] G_gᵀ` for a hidden one;
 //! 4. tables are projected to probabilities. An edge has one joint table, so both directions agree.
 //!
-//! Exact moments give the exact model. Missing cells are zeros of φ and of the coordinates of a: all holds as long as being missing is independent of
+//! A number shows more than two states through the indicators of its [bins](crate::coordinates::bins); its means and variances come from `(1, z, z²)` of
+//! the number itself. Exact moments give the exact model. Missing cells are zeros of φ and of the coordinates of a: all holds as long as being missing is independent of
 //! the rest given the hidden parent.
 
 use std::borrow::Cow;
@@ -23,11 +24,13 @@ use super::branches::{MOST_COORDINATES, Views, nearest};
 use super::discrete_tree::{discrete_roots, discrete_tree, variables_of};
 use super::hidden_fit::{Fit, Moments, all_directions};
 use super::local_pairs::{LocalPairs, Plan};
-use super::projection::{FLOOR, discrete_table, probabilities, projected_joint, rows_of};
+use super::number_states::NumberStates;
+use super::projection::{discrete_table, probabilities, projected_joint, rows_of};
 use super::summaries::{Features, Neighbour, ObservedChild, Summaries, SummaryPlan};
-use crate::coordinates::feature_cross::{self, Directions};
+use crate::coordinates::bins::{BinnedRows, Bins};
+use crate::coordinates::feature_cross;
 use crate::coordinates::{Coordinates, FoundCoordinates, number_standard};
-use crate::data::{BatchSource, Schema, SelectedRows};
+use crate::data::{BatchSource, Kind, Schema, SelectedRows};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
 use crate::linalg::Matrix;
@@ -140,8 +143,10 @@ pub fn by_moments(
     let tree = discrete_tree(tree, &schema, &mut warnings)?;
     let variable_of = variables_of(&tree, &schema)?;
     let wanted = tree.node_ixs().filter(|&node| !tree.is_observed(node)).map(|node| options.n_states(node)).max().unwrap_or(2);
-    let near = near(&tree, &schema, &variable_of);
-    let most_features = (0..schema.variables().len()).map(|ix| feature_cross::n_features(&schema, ix)).max().unwrap_or(0) as u64;
+    let seen = Seen::new(source, summary, wanted, observer)?;
+    let near = near(&tree, &seen.schema, &variable_of);
+    let most_features =
+        (0..schema.variables().len()).map(|ix| feature_cross::n_features(&seen.schema, ix)).max().unwrap_or(0) as u64;
     // Directions of many features fit the chance correlations of the rows they are found with: moments are then taken of the other rows.
     let apart = most_features.saturating_mul(FEW_ROWS_FOR_A_FEATURE) > summary.n_rows();
     let kept = |row: u64| !apart || row % 2 == 1;
@@ -152,11 +157,18 @@ pub fn by_moments(
             // Directions need not be exact to give exact tables: some rows tell them well enough.
             let rows = ROWS_FOR_PAIRS.max(most_features.saturating_mul(ROWS_FOR_A_FEATURE));
             let step = if apart { 2 } else { (summary.n_rows() / rows).max(1) };
-            let mut some = SelectedRows::new(&mut *source, |row| row % step == 0);
-            Cow::Owned(feature_cross::directions(&schema, summary.columns(), &near, wanted, &mut some, observer)?)
+            let directions = |rows: &mut dyn BatchSource| {
+                let mut some = SelectedRows::new(rows, |row| row % step == 0);
+                feature_cross::directions(&seen.schema, &seen.columns, &near, wanted, &mut some, observer)
+            };
+            Cow::Owned(match &seen.bins {
+                Some(bins) => directions(&mut BinnedRows::new(&mut *source, Arc::clone(bins))?)?,
+                None => directions(&mut *source)?,
+            })
         }
     };
-    let mut problem = Problem::new(tree, schema, summary.columns(), &directions, options)?;
+    let coordinates = Coordinates::new(&seen.schema, &seen.columns, &directions).with_bins(seen.bins.clone());
+    let mut problem = Problem::new(tree, schema, summary.columns(), coordinates, options)?;
     problem.warnings.splice(0..0, warnings);
     observer.stage("pairs", source.n_rows_hint());
     let share = if apart { 2 } else { 1 };
@@ -179,6 +191,26 @@ pub fn by_moments(
     problem.solve(&summaries, options)
 }
 
+/// The columns as their coordinates see them: numbers cut into bins where there are more than two states.
+struct Seen<'a> {
+    schema: Arc<Schema>,
+    columns: Cow<'a, [ColumnSummary]>,
+    bins: Option<Arc<Bins>>,
+}
+
+impl<'a> Seen<'a> {
+    fn new(source: &mut dyn BatchSource, summary: &'a Summary, n_states: usize, observer: &dyn Observer) -> Result<Self> {
+        let Some(bins) = Bins::find(source, n_states, observer)?.map(Arc::new) else {
+            return Ok(Self { schema: Arc::clone(source.schema()), columns: Cow::Borrowed(summary.columns()), bins: None });
+        };
+        let mut binned = BinnedRows::new(source, Arc::clone(&bins))?;
+        let schema = Arc::clone(binned.schema());
+        let binned_summary = fold(&mut binned, Summary::new(Arc::clone(&schema)), observer)?;
+        binned.rewind()?;
+        Ok(Self { schema, columns: Cow::Owned(binned_summary.columns().to_vec()), bins: Some(bins) })
+    }
+}
+
 /// A tree with its variables and views.
 pub(super) struct Problem<'a> {
     pub(super) tree: Tree,
@@ -196,11 +228,10 @@ impl<'a> Problem<'a> {
         tree: Tree,
         schema: Arc<Schema>,
         columns: &'a [ColumnSummary],
-        directions: &Directions,
+        coordinates: Coordinates,
         options: &MomentOptions,
     ) -> Result<Self> {
         let variable_of = variables_of(&tree, &schema)?;
-        let coordinates = Coordinates::new(&schema, columns, directions);
         // What the first pass costs: the squares of all views' sizes for every row.
         let budget = (2.0 * MOST_WORK / (ROWS_FOR_PAIRS as f64 * tree.n_hidden().max(1) as f64)).sqrt() / 3.0;
         let most = (budget as usize).clamp(8, MOST_COORDINATES);
@@ -277,7 +308,7 @@ impl<'a> Problem<'a> {
                     None => number_standard(&self.columns[column.get()]),
                 };
                 let n_labels = kind.n_states().unwrap_or(0);
-                Features { column: column.get(), n_labels, squared: *kind == crate::data::Kind::Continuous, mean, scale }
+                Features { column: column.get(), n_labels, squared: *kind == Kind::Continuous, mean, scale }
             })
             .collect()
     }
@@ -351,7 +382,8 @@ impl<'a> Problem<'a> {
         let nodes: Vec<NodeIx> = self.tree.node_ixs().collect();
         let distributions = nodes.par_iter().map(|&node| {
             let parent = rooted.parent[node.get()];
-            match (self.variable_of[node.get()], parent.map(|parent| (parent, self.variable_of[parent.get()]))) {
+            let rows = moments.weight;
+            let table = match (self.variable_of[node.get()], parent.map(|parent| (parent, self.variable_of[parent.get()]))) {
                 (None, None) => Distribution::Discrete(Table::new(
                     fits[place[node.get()]].weights.len(),
                     fits[place[node.get()]].weights.clone(),
@@ -369,22 +401,33 @@ impl<'a> Problem<'a> {
                     let joint = Matrix::from_fn(d, fit.weights.len(), |y, c| given.given(c)[y] * fit.weights[c]);
                     Distribution::Discrete(rows_of(&joint))
                 }
-                (Some(variable), None) => self.alone(variable),
+                (Some(variable), None) => return self.alone(variable, rows),
                 (Some(variable), Some((_, Some(above)))) => {
                     let parent = self.schema.variables()[above].columns[0].get();
                     let labels = probabilities(&self.columns[parent].levels);
                     let members = self.schema.variables()[variable].columns.iter();
                     let tables = members.map(|column| observed_moments(moments, parent, column.get(), labels.len()));
-                    self.emission(variable, tables, &labels)
+                    return self.emission(variable, tables, &labels, rows);
                 }
                 (Some(variable), Some((parent, None))) => {
                     let tables = columns(place[parent.get()], variable, node);
-                    self.emission(variable, tables, &fits[place[parent.get()]].weights)
+                    return self.emission(variable, tables, &fits[place[parent.get()]].weights, rows);
                 }
-            }
+            };
+            (table, 0)
         });
-        let distributions: Vec<Distribution> = distributions.collect();
-        for (node, distribution) in nodes.into_iter().zip(distributions) {
+        let distributions: Vec<(Distribution, usize)> = distributions.collect();
+        let changed: Vec<(&str, usize)> =
+            nodes.iter().zip(&distributions).filter(|it| it.1.1 > 0).map(|(&node, it)| (self.tree.name(node), it.1)).collect();
+        if let [(first, _), ..] = &changed[..] {
+            self.warnings.push(format!(
+                "the moments give {} means, variances or rates of {} variables (first {first:?}) that no state can have; each is set to the nearest possible \
+                 value; more rows or EM may help",
+                changed.iter().map(|it| it.1).sum::<usize>(),
+                changed.len(),
+            ));
+        }
+        for (node, (distribution, _)) in nodes.into_iter().zip(distributions) {
             builder = builder.distribution(node, distribution);
         }
         let model = builder.provenance(Provenance::default()).build()?;
@@ -392,50 +435,39 @@ impl<'a> Problem<'a> {
     }
 
     /// The distribution of an observed node without a parent.
-    fn alone(&self, variable: usize) -> Distribution {
-        let whole = |column: usize, kind: &crate::data::Kind| {
+    fn alone(&self, variable: usize, rows: f64) -> (Distribution, usize) {
+        let whole = |column: usize, kind: &Kind| {
             let summary = &self.columns[column];
             match kind.n_states() {
-                Some(_) => Emission::Categorical(Table::new(summary.levels.len(), probabilities(&summary.levels))),
-                None if *kind == crate::data::Kind::Count => Emission::Poisson { rates: vec![summary.mean.max(FLOOR)] },
+                Some(_) => (Emission::Categorical(Table::new(summary.levels.len(), probabilities(&summary.levels))), 0),
                 None => {
-                    Emission::Gaussian { means: vec![summary.mean], variances: vec![variance_floor(summary.variance(), summary)] }
+                    // The number itself: (1, z, z²) has the means (1, 0, 1).
+                    let table = Matrix::new(3, 1, vec![1.0, 0.0, 1.0]);
+                    NumberStates { summary, rows }.emission(kind, &table, &[1.0])
                 }
             }
         };
         let variable = &self.schema.variables()[variable];
-        let members: Vec<Emission> =
-            variable.columns.iter().map(|&column| whole(column.get(), &self.schema.column(column).kind)).collect();
-        as_distribution(variable.is_group, members)
+        let members = variable.columns.iter().map(|&column| whole(column.get(), &self.schema.column(column).kind));
+        as_distribution(variable.is_group, members.collect())
     }
 
-    /// The distribution of an observed node given its parent from `E[φ 1{h}]` of its columns.
-    fn emission(&self, variable: usize, tables: impl Iterator<Item = Matrix>, weights: &[f64]) -> Distribution {
+    /// The distribution of an observed node given its parent from `E[φ 1{h}]` of its columns, and how many of its numbers had to be changed to be those of a
+    /// distribution.
+    fn emission(
+        &self,
+        variable: usize,
+        tables: impl Iterator<Item = Matrix>,
+        weights: &[f64],
+        rows: f64,
+    ) -> (Distribution, usize) {
         let variable = &self.schema.variables()[variable];
         let members = variable.columns.iter().zip(tables).map(|(&column, table)| {
             let kind = &self.schema.column(column).kind;
             if kind.n_states().is_some() {
-                return Emission::Categorical(discrete_table(&table));
+                return (Emission::Categorical(discrete_table(&table)), 0);
             }
-            let summary = &self.columns[column.get()];
-            let (mean, scale) = number_standard(summary);
-            let sd = if scale > 0.0 { 1.0 / scale } else { 0.0 };
-            let states = weights.iter().enumerate().map(|(c, weight)| {
-                // The weight of a state among the rows where the cell is present.
-                let present = table[(0, c)].max(0.1 * weight).max(FLOOR);
-                let z = (table[(1, c)] / present).clamp(-10.0, 10.0);
-                // Of few rows a variance may come out as anything: one that is too small would make the others impossible.
-                let square = if table.n_rows() > 2 { table[(2, c)] } else { 0.0 };
-                let variance = (square / present - z * z).clamp(0.05, 4.0);
-                (mean + sd * z, variance * sd * sd)
-            });
-            let (means, variances): (Vec<f64>, Vec<f64>) = states.unzip();
-            match kind {
-                crate::data::Kind::Count => {
-                    Emission::Poisson { rates: means.iter().map(|mean| mean.max(1e-3 * summary.mean).max(FLOOR)).collect() }
-                }
-                _ => Emission::Gaussian { variances: variances.iter().map(|&it| variance_floor(it, summary)).collect(), means },
-            }
+            NumberStates { summary: &self.columns[column.get()], rows }.emission(kind, &table, weights)
         });
         as_distribution(variable.is_group, members.collect())
     }
@@ -482,18 +514,16 @@ fn near(tree: &Tree, schema: &Schema, variable_of: &[Option<usize>]) -> Vec<Vec<
     near
 }
 
-fn variance_floor(variance: f64, summary: &ColumnSummary) -> f64 {
-    let whole = summary.variance();
-    variance.max(if whole > 0.0 { 1e-4 * whole } else { 1e-9 })
-}
-
-fn as_distribution(is_group: bool, mut members: Vec<Emission>) -> Distribution {
-    match (is_group, members.pop()) {
+fn as_distribution(is_group: bool, members: Vec<(Emission, usize)>) -> (Distribution, usize) {
+    let changed = members.iter().map(|it| it.1).sum();
+    let mut members: Vec<Emission> = members.into_iter().map(|it| it.0).collect();
+    let distribution = match (is_group, members.pop()) {
         (false, Some(Emission::Categorical(table))) => Distribution::Discrete(table),
         (false, Some(one)) => Distribution::Emission(one),
         (_, last) => {
             members.extend(last);
             Distribution::Emission(Emission::Group(members))
         }
-    }
+    };
+    (distribution, changed)
 }

@@ -10,6 +10,7 @@ mod discrete_tree;
 mod from_lengths;
 mod hidden_fit;
 mod local_pairs;
+mod number_states;
 pub(crate) mod observed_edges;
 mod pair_fit;
 mod projection;

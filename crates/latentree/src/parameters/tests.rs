@@ -1,196 +1,26 @@
-use std::collections::BTreeMap;
+mod population;
+
 use std::sync::Arc;
+
+use population::from_population;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 use super::aligned_triplets::by_aligned_triplets;
 use super::by_moments::{MomentOptions, Problem, by_moments};
 use super::local_pairs::LocalPairs;
 use super::summaries::Summaries;
+use crate::coordinates::Coordinates;
+use crate::data::{Dataset, Kind, Schema};
 use crate::inference::Inference;
-use crate::linalg::Matrix;
-use crate::model::{Distribution, LatentTree, Marginal};
-use crate::moments::{Accumulator, ColumnSummary};
+use crate::model::{Distribution, Emission, LatentTree};
+use crate::moments::Accumulator;
 use crate::observer::Silent;
 use crate::report::parameter_error;
 use crate::simulate::{ParameterFamily, Shape, Simulation};
 use crate::tensor::Decomposition;
 use crate::tree::{Edge, Node, Tree};
-use crate::{ColIx, NodeIx};
-
-/// P(v | from) of every node v of a connected discrete model, states of `from` as rows.
-fn conditionals(model: &LatentTree, from: NodeIx, marginals: &[Vec<f64>]) -> Vec<Matrix> {
-    let tree = model.tree();
-    let step = |a: NodeIx, b: NodeIx| -> Matrix {
-        let table = |child: NodeIx| match model.distribution(child) {
-            Distribution::Discrete(table) => table,
-            _ => panic!("the model is discrete"),
-        };
-        let (n_a, n_b) = (marginals[a.get()].len(), marginals[b.get()].len());
-        if model.parent(b) == Some(a) {
-            Matrix::from_fn(n_a, n_b, |i, j| table(b).given(i)[j])
-        } else {
-            Matrix::from_fn(n_a, n_b, |i, j| table(a).given(j)[i] * marginals[b.get()][j] / marginals[a.get()][i])
-        }
-    };
-    let n = marginals[from.get()].len();
-    let mut found: Vec<Option<Matrix>> = vec![None; tree.n_nodes()];
-    found[from.get()] = Some(Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j))));
-    let mut stack = vec![from];
-    while let Some(node) = stack.pop() {
-        for link in tree.links(node) {
-            if found[link.to.get()].is_none() {
-                found[link.to.get()] = Some(found[node.get()].as_ref().unwrap().times(&step(node, link.to)));
-                stack.push(link.to);
-            }
-        }
-    }
-    found.into_iter().map(Option::unwrap).collect()
-}
-
-/// The model that exact moments of a model give.
-fn from_population(truth: &LatentTree, options: &MomentOptions) -> (LatentTree, Vec<String>) {
-    let marginals: Vec<Vec<f64>> = truth
-        .marginals()
-        .into_iter()
-        .map(|it| match it {
-            Marginal::Discrete(probabilities) => probabilities,
-            _ => panic!("the model is discrete"),
-        })
-        .collect();
-    let tree = truth.tree();
-    let schema = truth.schema().clone();
-    let rows = 1e14;
-    let node_of = |column: usize| tree.find(&schema.column(ColIx::new(column)).name).unwrap();
-    let n_columns = schema.columns().len();
-    let columns: Vec<ColumnSummary> = (0..n_columns)
-        .map(|column| {
-            let levels: Vec<f64> = marginals[node_of(column).get()].iter().map(|p| p * rows).collect();
-            ColumnSummary { weight: rows, levels, ..ColumnSummary::default() }
-        })
-        .collect();
-    let mut problem = Problem::new(tree.clone(), schema.clone(), &columns, &Vec::new(), options).unwrap();
-    let coordinates = problem.plan.coordinates.clone();
-    // Coordinates of every value of every column, and their means given the states of a node.
-    let values: Vec<Vec<Vec<f64>>> = (0..n_columns)
-        .map(|column| (0..marginals[node_of(column).get()].len()).map(|x| coordinates.of_value(column, x as f64)).collect())
-        .collect();
-    let given = |node: NodeIx| -> Matrix {
-        let tables = conditionals(truth, node, &marginals);
-        let n = marginals[node.get()].len();
-        let mut out = Matrix::zeros(coordinates.len(), n);
-        for column in 0..n_columns {
-            let table = &tables[node_of(column).get()];
-            for (at, place) in coordinates.of(column).enumerate() {
-                for c in 0..n {
-                    out[(place, c)] = values[column].iter().enumerate().map(|(x, value)| table[(c, x)] * value[at]).sum();
-                }
-            }
-        }
-        out
-    };
-    let of_column: Vec<Matrix> = (0..n_columns).map(|column| given(node_of(column))).collect();
-    let column_of: Vec<usize> = (0..n_columns).flat_map(|column| coordinates.of(column).map(move |_| column)).collect();
-    let second = |i: usize, j: usize| -> f64 {
-        let column = column_of[i];
-        let at = i - coordinates.of(column).start;
-        let probabilities = &marginals[node_of(column).get()];
-        (0..probabilities.len()).map(|x| probabilities[x] * values[column][x][at] * of_column[column][(j, x)]).sum()
-    };
-    let all: Vec<Vec<f64>> = (0..coordinates.len()).map(|i| (0..coordinates.len()).map(|j| second(i, j)).collect()).collect();
-    let grams: Vec<Vec<f64>> = problem
-        .plan
-        .views
-        .iter()
-        .map(|views| {
-            let places: Vec<usize> = views.coordinates.iter().flatten().copied().collect();
-            places.iter().flat_map(|&i| places.iter().map(|&j| all[i][j]).collect::<Vec<_>>()).collect()
-        })
-        .collect();
-    let plan = problem.summarise(&grams, rows);
-    let mut moments = Summaries::new(Arc::clone(&plan));
-    moments.weight = rows;
-    // E[a | h].
-    let means: Vec<Matrix> = (0..plan.plan.views.len())
-        .map(|ix| {
-            let (views, r) = (&plan.plan.views[ix], plan.plan.views[ix].n_states - 1);
-            let given = given(NodeIx::new(views.node));
-            let mut out = Matrix::zeros(plan.width(ix), given.n_cols());
-            for c in 0..given.n_cols() {
-                out[(0, c)] = 1.0;
-                for (group, places) in views.coordinates.iter().enumerate() {
-                    for (at, &place) in places.iter().enumerate() {
-                        for s in 0..r {
-                            out[(1 + group * r + s, c)] += plan.directions[ix][group][at * r + s] * given[(place, c)];
-                        }
-                    }
-                }
-            }
-            out
-        })
-        .collect();
-    for (ix, views) in plan.plan.views.iter().enumerate() {
-        let (r, width, k) = (views.n_states - 1, plan.width(ix), views.n_states);
-        let weights = &marginals[views.node];
-        let flat: Vec<(usize, usize, usize)> = views
-            .coordinates
-            .iter()
-            .enumerate()
-            .flat_map(|(group, places)| places.iter().enumerate().map(move |(at, &place)| (group, at, place)))
-            .collect();
-        let mut mean = vec![0.0; width];
-        for (i, mean) in mean.iter_mut().enumerate() {
-            *mean = weights.iter().enumerate().map(|(c, w)| w * means[ix][(i, c)]).sum();
-        }
-        for i in 0..width {
-            moments.seconds[ix][i] = mean[i];
-            moments.seconds[ix][i * width] = mean[i];
-        }
-        for &(g1, at1, p1) in &flat {
-            for &(g2, at2, p2) in &flat {
-                for s in 0..r {
-                    for t in 0..r {
-                        let weight = plan.directions[ix][g1][at1 * r + s] * plan.directions[ix][g2][at2 * r + t];
-                        moments.seconds[ix][(1 + g1 * r + s) * width + 1 + g2 * r + t] += weight * all[p1][p2];
-                    }
-                }
-            }
-        }
-        let parts = |view: usize| (0..views.view_of.len()).filter(move |&part| views.view_of[part] == view);
-        let view = |view: usize, i: usize, c: usize| -> f64 {
-            if i == 0 { 1.0 } else { parts(view).map(|part| means[ix][(part * r + i, c)]).sum() }
-        };
-        let part = |part: usize, i: usize, c: usize| if i == 0 { 1.0 } else { means[ix][(part * r + i, c)] };
-        for at in 0..k * k * k {
-            let (i, j, l) = (at / (k * k), at / k % k, at % k);
-            moments.thirds[ix][at] =
-                weights.iter().enumerate().map(|(c, w)| w * view(0, i, c) * view(1, j, c) * view(2, l, c)).sum();
-            for (extra, &(u, b, d)) in views.extra.iter().enumerate() {
-                moments.thirds[ix][(extra + 1) * k * k * k + at] =
-                    weights.iter().enumerate().map(|(c, w)| w * view(u, i, c) * part(b, j, c) * part(d, l, c)).sum();
-            }
-        }
-    }
-    for (&(a, b), sum) in plan.edges.iter().zip(&mut moments.edges) {
-        let (node_a, node_b) = (NodeIx::new(plan.plan.views[a].node), NodeIx::new(plan.plan.views[b].node));
-        let table = &conditionals(truth, node_a, &marginals)[node_b.get()];
-        let scaled = Matrix::from_fn(table.n_rows(), table.n_cols(), |i, j| table[(i, j)] * marginals[node_a.get()][i]);
-        sum.copy_from_slice(means[a].times(&scaled).times(&means[b].transposed()).cells());
-    }
-    for (place, neighbour) in plan.neighbours.iter().enumerate() {
-        let node = NodeIx::new(plan.plan.views[neighbour.views].node);
-        let table = &conditionals(truth, node, &marginals)[node_of(neighbour.features.column).get()];
-        let scaled = Matrix::from_fn(table.n_cols(), table.n_rows(), |y, c| table[(c, y)] * marginals[node.get()][c]);
-        moments.of_neighbour_mut(place).copy_from_slice(scaled.times(&means[neighbour.views].transposed()).cells());
-    }
-    for (child, table) in plan.observed.iter().zip(&mut moments.observed) {
-        let (node_a, node_b) = (node_of(child.parent), node_of(child.features.column));
-        let given = &conditionals(truth, node_a, &marginals)[node_b.get()];
-        let cells = (0..given.n_rows()).flat_map(|i| (0..given.n_cols()).map(move |j| (i, j)));
-        let joint = cells.map(|(i, j)| ((i as u32, j as u32), rows * given[(i, j)] * marginals[node_a.get()][i]));
-        *table = joint.collect::<BTreeMap<_, _>>();
-    }
-    let found = problem.solve(&moments, options).unwrap();
-    (found.model, found.warnings)
-}
+use crate::{NodeIx, VarIx};
 
 #[test]
 fn exact_moments_give_the_exact_model() {
@@ -203,13 +33,87 @@ fn exact_moments_give_the_exact_model() {
         let shape = Shape::Random { max_degree: Some(3 + (seed % 4) as usize) };
         let inner = if seed % 2 == 0 { 0.0 } else { 0.25 };
         let truth = Simulation::new(shape, p).observed_inner(inner).family(family).seed(seed).model().unwrap();
-        let (found, warnings) = from_population(&truth, &MomentOptions::new(k));
+        let (found, warnings) = from_population(&truth, &MomentOptions::new(k), k);
         assert!(warnings.is_empty(), "seed {seed}: {warnings:?}");
         let error = parameter_error(&truth, &found).unwrap().expect("the structures agree").largest;
         worst = worst.max(error);
         assert!(error < 1e-8, "seed {seed}, k {k}, d {d}, p {p}: {error}");
     }
     assert!(worst < 1e-8);
+}
+
+/// A model whose leaves are numbers instead of labels: all, or those of the variables for which `kind` gives one. Means of the states are in any order.
+fn with_numbers(model: &LatentTree, seed: u64, kind: impl Fn(usize) -> Option<Kind>) -> LatentTree {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut schema = Schema::builder();
+    let mut distributions: Vec<Distribution> = model.tree().node_ixs().map(|node| model.distribution(node).clone()).collect();
+    for (ix, variable) in model.schema().variables().iter().enumerate() {
+        let node = model.node_of(VarIx::new(ix));
+        let is_leaf = model.parent(node).is_some() && model.tree().degree(node) == 1;
+        let Some(kind) = kind(ix).filter(|_| is_leaf) else {
+            schema = schema.scalar(variable.name.clone(), model.schema().column(variable.columns[0]).kind.clone());
+            continue;
+        };
+        let k = model.n_states(model.parent(node).unwrap()).unwrap();
+        let mut places: Vec<f64> = (0..k).map(|state| 2.0 * state as f64 + rng.random_range(-0.5..0.5)).collect();
+        for at in (1..k).rev() {
+            places.swap(at, rng.random_range(0..=at));
+        }
+        distributions[node.get()] = Distribution::Emission(match kind {
+            // Some far from each other: a small share of the variance is within states.
+            Kind::Continuous => Emission::Gaussian {
+                variances: (0..k).map(|_| 10_f64.powf(rng.random_range(-3.0..0.0))).collect(),
+                means: places,
+            },
+            // Some rates are thousands of times less than others.
+            _ => Emission::Poisson { rates: places.iter().map(|place| 0.01 * 6_f64.powf(*place)).collect() },
+        });
+        schema = schema.scalar(variable.name.clone(), kind);
+    }
+    let schema = Arc::new(schema.build().unwrap());
+    let mut builder = LatentTree::builder(schema, model.tree().clone()).roots(&model.rooted().roots);
+    for (node, distribution) in model.tree().node_ixs().zip(distributions) {
+        builder = builder.distribution(node, distribution);
+    }
+    builder.build().unwrap()
+}
+
+#[test]
+fn exact_moments_of_continuous_count_and_mixed_leaves_give_the_exact_model() {
+    for seed in 0..150 {
+        let k = 2 + (seed / 3 % 3) as usize;
+        let p = 4 + (seed % 7) as usize;
+        let family = ParameterFamily::Categorical { states: k + 2, hidden_states: k, separation: 0.6 };
+        let shape = Shape::Random { max_degree: Some(3 + (seed % 4) as usize) };
+        let inner = if seed % 2 == 0 { 0.0 } else { 0.25 };
+        let truth = Simulation::new(shape, p).observed_inner(inner).family(family).seed(seed).model().unwrap();
+        let truth = with_numbers(&truth, seed, |ix| match seed % 3 {
+            0 => Some(Kind::Continuous),
+            1 => Some(Kind::Count),
+            _ => [Some(Kind::Continuous), Some(Kind::Count), None][ix % 3].clone(),
+        });
+        let (found, warnings) = from_population(&truth, &MomentOptions::new(k), k);
+        assert!(warnings.is_empty(), "seed {seed}: {warnings:?}");
+        let error = parameter_error(&truth, &found).unwrap().expect("the structures agree").largest;
+        assert!(error < 1e-8, "seed {seed}, k {k}, p {p}: {error}");
+    }
+}
+
+#[test]
+fn numbers_that_no_state_can_have_are_said_to_be_changed() {
+    // Thirty rows of columns that have nothing in common.
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let schema = (0..6).fold(Schema::builder(), |it, ix| it.scalar(format!("x{ix}"), Kind::Count));
+    let schema = Arc::new(schema.build().unwrap());
+    let column = |rng: &mut ChaCha8Rng| (0..30).map(|_| f64::from(u8::from(rng.random_bool(0.2)))).collect();
+    let columns = (0..6).map(|_| crate::data::ColumnData::Reals(column(&mut rng))).collect();
+    let data = Dataset::from_columns(schema, columns, None).unwrap();
+    let mut nodes: Vec<Node> = (0..6).map(|ix| Node { name: format!("x{ix}"), observed: true }).collect();
+    nodes.push(Node { name: "h".to_owned(), observed: false });
+    let edges: Vec<Edge> = (0..6).map(|ix| Edge::with_length(NodeIx::new(ix), NodeIx::new(6), 0.5)).collect();
+    let tree = Tree::from_parts(nodes, &edges).unwrap();
+    let found = by_moments(&tree, &mut data.source(), None, &MomentOptions::new(2), &Silent).unwrap();
+    assert!(found.warnings.iter().any(|it| it.contains("means, variances or rates")), "{:?}", found.warnings);
 }
 
 #[test]
@@ -220,8 +124,9 @@ fn passes_merge_and_carry_over_bytes() {
     let mut source = data.source();
     let summary = crate::moments::fold(&mut source, crate::moments::Summary::new(Arc::clone(truth.schema())), &Silent).unwrap();
     let options = MomentOptions::new(2);
+    let coordinates = Coordinates::new(truth.schema(), summary.columns(), &Vec::new());
     let mut problem =
-        Problem::new(truth.tree().clone(), Arc::clone(truth.schema()), summary.columns(), &Vec::new(), &options).unwrap();
+        Problem::new(truth.tree().clone(), Arc::clone(truth.schema()), summary.columns(), coordinates, &options).unwrap();
     let whole = {
         let mut it = LocalPairs::new(Arc::clone(&problem.plan));
         data.batches().iter().for_each(|batch| it.observe(batch).unwrap());
