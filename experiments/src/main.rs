@@ -9,6 +9,7 @@ mod chow_liu;
 mod density;
 mod huang_parameters;
 mod huang_table;
+mod missing_cells;
 mod newsgroups_likelihood;
 mod phylogeny;
 mod record;
@@ -45,6 +46,8 @@ enum Experiment {
     HuangParameters(huang_parameters::ParameterArgs),
     /// Huang et al. 2020, Table 2: many dimensions and many variables
     HuangTable(huang_table::TableArgs),
+    /// False splits of the default learner with half of the cells missing, beside complete tables
+    MissingCells(missing_cells::MissingArgs),
     /// Choi et al. 2011, Tables 4 and 5: likelihood and BIC of 20 newsgroups
     NewsgroupsLikelihood(newsgroups_likelihood::NewsgroupsArgs),
     /// Mean test log-likelihood of eight public density sets
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Experiment::ChoiStructure(args) => choi_structure::run(&args),
         Experiment::HuangParameters(args) => huang_parameters::run(&args),
         Experiment::HuangTable(args) => huang_table::run(&args),
+        Experiment::MissingCells(args) => missing_cells::run(&args),
         Experiment::NewsgroupsLikelihood(args) => newsgroups_likelihood::run(&args, &data),
         Experiment::Density(args) => density::run(&args, &data),
         Experiment::RuffiniDecompositions(args) => ruffini_decompositions::run(&args),

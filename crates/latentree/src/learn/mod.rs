@@ -37,6 +37,8 @@ mod recorder;
 mod run;
 mod search;
 mod split;
+#[cfg(test)]
+mod structure_tests;
 
 pub use learned::{Learned, Stage};
 pub use options::{Criterion, EmStart, Learning, ParameterMethod, Source, Validation};
