@@ -10,6 +10,7 @@ mod density;
 mod grouped_diagnoses;
 mod huang_parameters;
 mod huang_table;
+mod missing_cells;
 mod newsgroups_likelihood;
 mod phylogeny;
 mod record;
@@ -47,6 +48,8 @@ enum Experiment {
     HuangParameters(huang_parameters::ParameterArgs),
     /// Huang et al. 2020, Table 2: many dimensions and many variables
     HuangTable(huang_table::TableArgs),
+    /// False splits of the default learner with half of the cells missing, beside complete tables
+    MissingCells(missing_cells::MissingArgs),
     /// Choi et al. 2011, Tables 4 and 5: likelihood and BIC of 20 newsgroups
     NewsgroupsLikelihood(newsgroups_likelihood::NewsgroupsArgs),
     /// Mean test log-likelihood of eight public density sets
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Experiment::ChoiStructure(args) => choi_structure::run(&args),
         Experiment::HuangParameters(args) => huang_parameters::run(&args),
         Experiment::HuangTable(args) => huang_table::run(&args),
+        Experiment::MissingCells(args) => missing_cells::run(&args),
         Experiment::NewsgroupsLikelihood(args) => newsgroups_likelihood::run(&args, &data),
         Experiment::Density(args) => density::run(&args, &data),
         Experiment::GroupedDiagnoses(args) => grouped_diagnoses::run(&args, &data),

@@ -72,7 +72,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     tau : float, optional
         Longest distance by which families are found (``rg``, ``clrg``, ``plrg``); by standard errors by default.
     contract : float or "none", optional
-        Take two nodes for one if their correlation is above this; 0.9 by default, ``"none"`` contracts no edge.
+        Merge adjacent nodes whose correlation exceeds this; ``"none"`` merges none. By default 0.9, and none for
+        the structures ``"auto"`` and ``"likelihood"``, which choose their edges by likelihood.
     bootstrap : int, optional
         Support of every split by so many bootstrap replicates.
     decomposition : str, default="sidiwo"

@@ -232,7 +232,7 @@ pub(crate) struct LearnArgs {
     /// Longest distance by which families are found (rg, clrg, plrg) [default: by standard errors]
     #[arg(long, value_name = "LENGTH")]
     pub(crate) tau: Option<f64>,
-    /// Take two nodes for one if their correlation is above this; none or 0 contracts no edge [default: 0.9, with --distances edges of no length]
+    /// Merge adjacent nodes whose correlation exceeds this; none or 0 merges none [default: 0.9; none for auto and likelihood; with --distances edges of no length]
     #[arg(long, value_name = "CORRELATION")]
     pub(crate) contract: Option<String>,
     /// Support of every split by this many bootstrap replicates

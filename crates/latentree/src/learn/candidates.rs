@@ -3,12 +3,12 @@
 use super::parameters::DEFAULT_STATES;
 use super::{Learning, Source};
 use crate::data::Dataset;
-use crate::distance::{estimate, moments_for};
+use crate::distance::{DistanceMatrix, choose_estimator, estimate, moments_for};
 use crate::error::{Error, Result};
 use crate::moments::{PairMoments, Summary, fold};
 use crate::observer::Observer;
 use crate::selection::{Candidates, LocalLearner, scored_candidates};
-use crate::structure::LearnerName;
+use crate::structure::{LearnedStructure, LearnerName, with_lengths};
 
 impl Learning {
     /// What `reg-clrg` or `reg-clnj` choose from (with any other [`structure`](Self::structure), `reg-clnj`), with the gain of BIC of each.
@@ -24,14 +24,33 @@ impl Learning {
         let data = Dataset::read(rows)?;
         let summary = fold(&mut data.source(), Summary::new(data.schema().clone()), observer)?;
         let moments = moments_for(&mut data.source(), &summary, &self.distance_options(), observer)?.moments;
-        self.candidates_of(&data, &moments, observer)
+        Ok(self.candidates_of(&data, &moments, observer)?.0)
     }
 
-    pub(super) fn candidates_of(&self, data: &Dataset, moments: &PairMoments, observer: &dyn Observer) -> Result<Candidates> {
+    /// The tree of the candidates that were asked for, else of those that raise BIC, with lengths by least squares.
+    pub(super) fn regularised(&self, data: &Dataset, moments: &PairMoments, observer: &dyn Observer) -> Result<LearnedStructure> {
+        let (candidates, distances) = self.candidates_of(data, moments, observer)?;
+        let tree = match &self.accept {
+            Some(leaders) => candidates.accept(leaders)?,
+            None => candidates.best()?,
+        };
+        let estimator = Some(choose_estimator(moments, &self.distance_options())?);
+        Ok(LearnedStructure { estimator, ..with_lengths(tree, self.structure, &distances, observer)? })
+    }
+
+    fn candidates_of(
+        &self,
+        data: &Dataset,
+        moments: &PairMoments,
+        observer: &dyn Observer,
+    ) -> Result<(Candidates, DistanceMatrix)> {
         let is_grouping =
             matches!(self.structure, LearnerName::RegularisedRecursiveGrouping | LearnerName::ChowLiuRecursiveGrouping);
         let local = if is_grouping { LocalLearner::RecursiveGrouping } else { LocalLearner::NeighborJoining };
         let distances = estimate(moments, &self.distance_options().errors(true), observer)?;
-        scored_candidates(data, &distances, local, self.hidden_states.unwrap_or(DEFAULT_STATES), observer)
+        let threshold = self.contraction.threshold(&distances);
+        let hidden_states = self.hidden_states.unwrap_or(DEFAULT_STATES);
+        let candidates = scored_candidates(data, &distances, local, threshold, hidden_states, observer)?;
+        Ok((candidates, distances))
     }
 }

@@ -9,9 +9,7 @@ use super::{Criterion, Learned, Learning, ParameterMethod, Source, Validation};
 use crate::coordinates::bins::{BinnedRows, Bins};
 use crate::coordinates::compressed::is_worth_it as is_wide;
 use crate::data::{BatchSource, Dataset, Schema};
-use crate::distance::{
-    DistanceMatrix, Estimator, FoundCoordinates, RowMoments, bins_for, choose_estimator, fold_for, moments_for,
-};
+use crate::distance::{DistanceMatrix, Estimator, FoundCoordinates, RowMoments, bins_for, fold_for, moments_for};
 use crate::error::{Error, Result};
 use crate::inference::Inference;
 use crate::model::{LatentTree, ModelFile, Provenance};
@@ -297,13 +295,7 @@ impl Learning {
             matches!(self.structure, LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping);
         if let (true, Some(moments), Some(rows)) = (is_regularised, &input.moments, &mut input.rows) {
             let data = in_memory(&mut **rows, observer)?;
-            let candidates = self.candidates_of(&data, &moments.whole, observer)?;
-            let tree = match &self.accept {
-                Some(leaders) => candidates.accept(leaders)?,
-                None => candidates.best()?,
-            };
-            let estimator = Some(choose_estimator(&moments.whole, &self.distance_options())?);
-            return Ok(LearnedStructure { tree, learner: self.structure, estimator, penalty: None, converged: true });
+            return self.regularised(&data, &moments.whole, observer);
         }
         let structure_input = match (&input.moments, &input.distances) {
             (Some(moments), _) => StructureInput::Moments { whole: &moments.whole, halves: moments.halves.as_ref() },
@@ -339,6 +331,8 @@ impl Learning {
                     return Err(Error::option("--bootstrap", "a distance matrix has no rows to draw from; learn from the data"));
                 }
             };
+            let distances = self.distance_options();
+            let options = options.distances(distances.hidden_states(used.or(self.hidden_states)));
             learned.tree = bootstrap_structure(&learned, resampling, &options, replicates, self.seed, observer)?;
         }
         Ok(learned)

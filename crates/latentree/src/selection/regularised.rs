@@ -13,7 +13,8 @@ use crate::data::{Batch, Block, ColumnData, Dataset, Kind, Schema};
 use crate::distance::DistanceMatrix;
 use crate::em::{Em, Smoothing, Start, template};
 use crate::structure::{
-    Candidate, NeighborJoining, RecursiveGrouping, StructureLearner, apply, candidates, completed, distance_spanning_tree,
+    Candidate, NeighborJoining, RecursiveGrouping, StructureLearner, apply, candidates, completed, contract_short,
+    distance_spanning_tree,
 };
 use crate::tree::{Edge, Node, Tree};
 use crate::{ColIx, Error, NodeIx, Observer, Place, Result, VarIx};
@@ -47,6 +48,8 @@ pub struct Candidates {
     pub spanning_tree: Tree,
     /// The candidates, in the order in which the learner makes them.
     pub list: Vec<ScoredCandidate>,
+    /// The length up to which edges at hidden nodes are contracted when candidates are put together; `None` contracts none.
+    pub contraction: Option<f64>,
 }
 
 impl Candidates {
@@ -79,11 +82,18 @@ impl Candidates {
     fn with(&self, choose: impl Fn(&ScoredCandidate) -> bool) -> Result<Tree> {
         let chosen: Vec<Candidate> =
             self.list.iter().filter(|scored| choose(scored)).map(|scored| scored.candidate.clone()).collect();
-        Ok(apply(&self.spanning_tree, &chosen)?.minimal().relabel_hidden())
+        let tree = apply(&self.spanning_tree, &chosen)?;
+        let tree = self.contraction.map_or_else(|| tree.minimal(), |threshold| contract_short(&tree, threshold));
+        Ok(tree.relabel_hidden())
     }
 }
 
 /// The candidates of data with discrete columns only, or continuous ones only.
+///
+/// # Arguments
+/// - `local`: the learner of the subtrees;
+/// - `contraction`: the length up to which their edges are contracted; `None` contracts none;
+/// - `hidden_states`: states of the hidden nodes of discrete columns.
 ///
 /// # Errors
 /// [`Error::Data`] for other or mixed columns, [`Error::Mismatch`] if distances are of other variables, those of EM, and [`Error::Cancelled`].
@@ -91,6 +101,7 @@ pub fn scored_candidates(
     data: &Dataset,
     distances: &DistanceMatrix,
     local: LocalLearner,
+    contraction: Option<f64>,
     hidden_states: usize,
     observer: &dyn Observer,
 ) -> Result<Candidates> {
@@ -102,8 +113,8 @@ pub fn scored_candidates(
         return Err(Error::data(Place::default(), problem));
     }
     let learner: Box<dyn StructureLearner> = match local {
-        LocalLearner::NeighborJoining => Box::new(NeighborJoining::new()),
-        LocalLearner::RecursiveGrouping => Box::new(RecursiveGrouping::default()),
+        LocalLearner::NeighborJoining => Box::new(NeighborJoining::new().contract(contraction)),
+        LocalLearner::RecursiveGrouping => Box::new(RecursiveGrouping::default().contraction(contraction.unwrap_or(0.0))),
     };
     let spanning_tree = distance_spanning_tree(distances);
     let mut found = Vec::new();
@@ -120,7 +131,7 @@ pub fn scored_candidates(
         list.push(score(data, candidate, hidden_states, observer)?);
         observer.progress(list.len() as u64);
     }
-    Ok(Candidates { spanning_tree, list })
+    Ok(Candidates { spanning_tree, list, contraction })
 }
 
 /// Hidden names that are distinct over all components.

@@ -14,7 +14,7 @@ use crate::inference::Inference;
 use crate::model::LatentTree;
 use crate::moments::{PairMoments, Summary, fold};
 use crate::simulate::{ParameterFamily, Shape as SimulatedShape, Simulation};
-use crate::structure::{LearnerName, StructureInput, StructureOptions, learn_structure};
+use crate::structure::{DEFAULT_CONTRACTION, LearnerName, StructureInput, StructureOptions, learn_structure};
 use crate::{Silent, VarIx};
 
 fn moments(data: &Dataset) -> PairMoments {
@@ -171,7 +171,8 @@ fn candidates_that_raise_bic_are_those_of_hidden_causes() {
         &Silent,
     );
     for local in [LocalLearner::NeighborJoining, LocalLearner::RecursiveGrouping] {
-        let candidates = scored_candidates(&data, distances.as_ref().unwrap(), local, 3, &Silent).unwrap();
+        let candidates =
+            scored_candidates(&data, distances.as_ref().unwrap(), local, Some(DEFAULT_CONTRACTION), 3, &Silent).unwrap();
         assert!(!candidates.list.is_empty());
         for scored in &candidates.list {
             assert!(scored.log_likelihood_gain.is_finite());

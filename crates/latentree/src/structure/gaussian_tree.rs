@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use super::pair_rows::Members;
 use crate::index::NodeIx;
 use crate::tree::{Edge, Node, Tree};
 
@@ -27,6 +28,8 @@ pub(super) struct Layout {
     place: Vec<usize>,
     /// Row by row, by place.
     correlations: Vec<f64>,
+    /// Whether messages tell their members.
+    has_members: bool,
 }
 
 impl Layout {
@@ -51,11 +54,13 @@ pub(super) struct Message {
     variance: f64,
     /// Correlation with the neighbour it comes from.
     pub(super) own: f64,
+    /// Its observed variables, where they are asked for.
+    pub(super) members: Members,
 }
 
 impl Message {
     fn empty() -> Self {
-        Self { range: 0..0, weights: Vec::new(), covariances: Vec::new(), variance: 0.0, own: 0.0 }
+        Self { range: 0..0, weights: Vec::new(), covariances: Vec::new(), variance: 0.0, own: 0.0, members: Members::default() }
     }
 
     /// Covariances with a range of observed variables, by place.
@@ -163,7 +168,7 @@ impl GaussianTree {
     }
 
     /// The order of nodes and variables in which messages are computed; good as long as no links change.
-    pub(super) fn layout(&self, correlations: &[f64]) -> Layout {
+    pub(super) fn layout(&self, correlations: &[f64], has_members: bool) -> Layout {
         let p = self.n_observed;
         let mut layout = Layout {
             order: Vec::with_capacity(self.links.len()),
@@ -171,6 +176,7 @@ impl GaussianTree {
             ranges: vec![0..0; self.links.len()],
             place: vec![0; p],
             correlations: vec![0.0; p * p],
+            has_members,
         };
         let mut n_placed = 0;
         for (node, parent) in self.order() {
@@ -201,6 +207,7 @@ impl GaussianTree {
     pub(super) fn messages(&self, layout: &Layout) -> Vec<Vec<Message>> {
         let p = self.n_observed;
         let mut arriving: Vec<Vec<Message>> = self.links.iter().map(|links| vec![Message::empty(); links.len()]).collect();
+        let member = |node: usize| if layout.has_members { Members::one(node) } else { Members::default() };
         let slot = |at: usize, from: usize| self.links[at].iter().position(|link| link.0 == from).expect("they are neighbours");
         for &node in layout.order.iter().rev() {
             let Some(parent) = layout.parent[node] else { continue };
@@ -208,7 +215,8 @@ impl GaussianTree {
             let message = if node < p {
                 let place = layout.place[node];
                 // Nothing below an observed node adds to what it says itself.
-                Message { range: place..place + 1, weights: vec![1.0], covariances: Vec::new(), variance: 1.0, own: 1.0 }
+                let members = member(node);
+                Message { range: place..place + 1, weights: vec![1.0], covariances: Vec::new(), variance: 1.0, own: 1.0, members }
             } else {
                 self.upward(node, parent, range, &arriving[node], layout)
             };
@@ -226,7 +234,7 @@ impl GaussianTree {
                 let range = layout.ranges[to].clone();
                 let message = if node < p {
                     let covariances = layout.row(layout.place[node])[range.clone()].to_vec();
-                    Message { range, weights: Vec::new(), covariances, variance: 1.0, own: 1.0 }
+                    Message { range, weights: Vec::new(), covariances, variance: 1.0, own: 1.0, members: member(node) }
                 } else {
                     self.downward(node, ix, range, &arriving[node], &pairs, layout)
                 };
@@ -258,7 +266,9 @@ impl GaussianTree {
         let scale = 1.0 / (information * (1.0 + information)).max(1e-300).sqrt();
         weights.iter_mut().chain(&mut covariances).for_each(|value| *value *= scale);
         let variance = weights.iter().zip(&covariances[range.clone()]).map(|(a, b)| a * b).sum();
-        Message { range, weights, covariances, variance, own: (information / (1.0 + information)).sqrt() }
+        let to = self.links[node].iter().position(|link| link.0 == parent);
+        let members = self.members(node, to, scale, arriving, layout);
+        Message { range, weights, covariances, variance, own: (information / (1.0 + information)).sqrt(), members }
     }
 
     /// Sample covariances of all composites that arrive at a node.
@@ -300,7 +310,18 @@ impl GaussianTree {
         covariances.iter_mut().for_each(|value| *value *= scale);
         let quadratic: f64 = (0..m * m).map(|at| factors[at / m] * factors[at % m] * pairs[at]).sum();
         let variance = quadratic * scale * scale;
-        Message { range, weights: Vec::new(), covariances, variance, own: (information / (1.0 + information)).sqrt() }
+        let members = self.members(node, Some(link), scale, arriving, layout);
+        let own = (information / (1.0 + information)).sqrt();
+        Message { range, weights: Vec::new(), covariances, variance, own, members }
+    }
+
+    /// The members of what a hidden node sends along a link.
+    fn members(&self, node: usize, to: Option<usize>, scale: f64, arriving: &[Message], layout: &Layout) -> Members {
+        if !layout.has_members {
+            return Members::default();
+        }
+        let parts = arriving.iter().enumerate().filter(|it| Some(it.0) != to);
+        Members::gathered(parts.map(|(ix, message)| (scale * self.factor(node, ix, message).0, &message.members)))
     }
 
     /// One EM step from the composites at the present parameters.
@@ -326,7 +347,7 @@ impl GaussianTree {
     /// Up to `steps` EM steps, accelerated by squared extrapolation (SQUAREM, Varadhan and Roland 2008) that is taken back
     /// where it would lower the likelihood; ends when a step changes no correlation by more than `tolerance`.
     pub(super) fn em(&mut self, correlations: &[f64], steps: usize, tolerance: f64) {
-        let layout = self.layout(correlations);
+        let layout = self.layout(correlations, false);
         let mut done = 0;
         while done < steps {
             let first = self.em_step(&layout);
@@ -411,7 +432,7 @@ impl GaussianTree {
 
     /// Log-likelihood per row of standardised data with these correlations, without the constant −½p ln 2π.
     pub(super) fn ln_likelihood(&self, correlations: &[f64]) -> f64 {
-        self.ln_likelihood_of(&self.layout(correlations))
+        self.ln_likelihood_of(&self.layout(correlations, false))
     }
 
     /// Number of hidden nodes.

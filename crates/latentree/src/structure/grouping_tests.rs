@@ -162,6 +162,28 @@ fn double_stars_are_found_from_rows() {
 }
 
 #[test]
+fn recursive_grouping_finds_more_of_a_long_chain_with_more_rows() {
+    // Choi et al. (2011), Theorem 11: consistent, also where most pairs are too far from each other to say anything.
+    use crate::distance::{DistanceOptions, from_correlations};
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let mut errors = [0.0; 2];
+    for _ in 0..6 {
+        let tree = with_random_lengths(&Shape::Hmm.tree(60, 0.0, &mut rng).unwrap(), 0.22..1.6, &mut rng);
+        let exact = exact_distances(&tree);
+        let correlations: Vec<f64> = exact.lower().iter().map(|distance| (-distance).exp()).collect();
+        for (error, rows) in errors.iter_mut().zip([2e4, 2e5]) {
+            let sample = CorrelationSample::from_lower(exact.names().to_vec(), &correlations, rows);
+            let drawn = WishartCorrelations::new(&sample).unwrap().draw(&mut rng);
+            let options = DistanceOptions::new().significance(None);
+            let distances = from_correlations(exact.names().to_vec(), &drawn, rows, &options).unwrap();
+            let found = RecursiveGrouping::default().learn(&distances, &Silent).unwrap();
+            *error += (found.n_hidden() as f64 - tree.n_hidden() as f64).abs();
+        }
+    }
+    assert!(errors[1] <= 0.5 * errors[0], "{errors:?}");
+}
+
+#[test]
 fn distances_of_no_tree_give_a_sound_tree() {
     let mut rng = ChaCha8Rng::seed_from_u64(16);
     let names = |n: usize| (0..n).map(|ix| format!("h{ix}")).collect::<Vec<_>>();

@@ -16,13 +16,15 @@
 //!
 //! # Lengths and contraction
 //! Lengths are by [least squares](super::least_squares_lengths) on the distances for up to [`MOST_FOR_ALL_PAIRS`] variables (the learner's own for more), in a tree by likelihood the likeliest, and in a Chow–Liu tree the
-//! distances of the pairs themselves. One threshold of [`Contraction`] goes to all learners; where least squares leave an edge at most that
-//! long, it is contracted and the rest is fitted again. The polish by likelihood decides itself about the edges that it leaves.
+//! distances of the pairs themselves. One threshold of [`Contraction`] goes to all learners. Edges are contracted once, by the lengths that the
+//! learner itself gives them, and least squares contract nothing after that: they take noise in many weak distances for evidence that an edge is short.
+//! The polish by likelihood decides itself which edges stay; only a threshold that is given contracts its tree, after which its lengths are fitted again.
 
 use super::{
     ChowLiu, ChowLiuBlind, ChowLiuNeighborJoining, ChowLiuRecursiveGrouping, Contraction, CorrelationSample, LearnerName,
     NeighborJoining, ParallelLocalGrouping, RecursiveGrouping, SpectralNeighborJoining, StructureLearner, WishartCorrelations,
-    by_likelihood, contract_short, distance_spanning_tree, drawn_halves, least_squares_lengths, with_bootstrap_support,
+    by_likelihood, contract_short, distance_spanning_tree, drawn_halves, least_squares_lengths, likeliest_lengths,
+    with_bootstrap_support,
 };
 use crate::distance::{DistanceMatrix, DistanceOptions, Estimator, choose_estimator, determinants, estimate, from_correlations};
 use crate::error::{Error, Place, Result, Shortened};
@@ -158,6 +160,11 @@ pub fn learn_structure(
     observer: &dyn Observer,
 ) -> Result<LearnedStructure> {
     options.check()?;
+    let keeps_its_edges =
+        matches!(options.learner, LearnerName::ChowLiu | LearnerName::ChowLiuBlind | LearnerName::HiddenChowLiu);
+    if keeps_its_edges && matches!(options.contraction, Contraction::UpTo(_)) {
+        observer.warn(&format!("--contract has no effect: {} keeps all its edges", options.learner));
+    }
     match input {
         StructureInput::Distances(distances) => {
             let learner = match options.learner {
@@ -187,7 +194,7 @@ pub fn learn_structure(
                 LearnerName::ChowLiu => distance_spanning_tree(distances),
                 _ => learner_for(learner, options, distances).learn(distances, observer)?,
             };
-            finished(tree, learner, distances, options, observer)
+            with_lengths(tree, learner, distances, observer)
         }
         StructureInput::Moments { whole, halves } => from_moments(whole, halves, options, observer),
     }
@@ -229,7 +236,7 @@ fn from_moments(
         }
         _ => {
             let tree = learner_for(learner, options, &distances).learn(&distances, observer)?;
-            finished(tree, learner, &distances, options, observer)?
+            with_lengths(tree, learner, &distances, observer)?
         }
     };
     learned.estimator = Some(estimator);
@@ -268,32 +275,19 @@ fn learner_for(name: LearnerName, options: &StructureOptions, distances: &Distan
     }
 }
 
-/// Lengths by least squares, and contraction of what they leave too short.
-fn finished(
+/// A learner's tree with lengths by least squares. Nothing is contracted: the learner has done that by its own lengths.
+pub(crate) fn with_lengths(
     tree: Tree,
     learner: LearnerName,
     distances: &DistanceMatrix,
-    options: &StructureOptions,
     observer: &dyn Observer,
 ) -> Result<LearnedStructure> {
-    let keeps_its_edges = matches!(learner, LearnerName::ChowLiu | LearnerName::ChowLiuBlind);
     let mut tree = if learner == LearnerName::ChowLiu { tree } else { tree.minimal() };
     let mut converged = true;
-    // Each fit looks at all pairs many times: with many variables the learner's own lengths stay.
+    // A fit looks at all pairs many times: with many variables the learner's own lengths stay.
     if learner != LearnerName::ChowLiu && distances.len() <= MOST_FOR_ALL_PAIRS {
-        let threshold = options.contraction.threshold(distances).filter(|_| !keeps_its_edges);
-        loop {
-            let fitted = least_squares_lengths(&tree, distances, observer)?;
-            converged = fitted.converged;
-            let contracted = threshold.map(|threshold| contract_short(&fitted.tree, threshold));
-            match contracted.filter(|contracted| contracted.n_nodes() < fitted.tree.n_nodes()) {
-                Some(shorter) => tree = shorter,
-                None => {
-                    tree = fitted.tree;
-                    break;
-                }
-            }
-        }
+        let fitted = least_squares_lengths(&tree, distances, observer)?;
+        (tree, converged) = (fitted.tree, fitted.converged);
     }
     Ok(LearnedStructure { tree: tree.relabel_hidden(), learner, estimator: None, penalty: None, converged })
 }
@@ -320,22 +314,25 @@ fn likeliest(
         },
         _ => CorrelationSample::from_distances(distances, rank, whole.effective_rows()),
     };
+    let sample = sample.with_rows_of(whole);
     let spectral = match estimator {
         Estimator::Canonical | Estimator::LogDet => Some(&sample),
         _ => None,
     };
     let starts = starts(spectral, distances, options, observer)?;
-    polished(&sample, samples.as_ref(), &starts, observer)
+    polished(&sample, samples.as_ref(), &starts, options, observer)
 }
 
-/// Two trees to start from: by spectral neighbour joining, of a sample's correlations if one is given, and by `clnj`.
+/// Two trees to start from: by spectral neighbour joining, of a sample's correlations if one is given, and by `clnj`; both contracted as by default,
+/// as a threshold that is given is for the end.
 fn starts(
     sample: Option<&CorrelationSample>,
     distances: &DistanceMatrix,
     options: &StructureOptions,
     observer: &dyn Observer,
 ) -> Result<[Tree; 2]> {
-    let by_name = |name: LearnerName| learner_for(name, options, distances).learn(distances, observer);
+    let options = options.contraction(Contraction::ByInput);
+    let by_name = |name: LearnerName| learner_for(name, &options, distances).learn(distances, observer);
     let spectral = match sample {
         None => by_name(LearnerName::SpectralNeighborJoining)?,
         Some(sample) => {
@@ -350,17 +347,25 @@ fn starts(
     Ok([spectral, by_name(LearnerName::ChowLiuNeighborJoining)?])
 }
 
-/// The likeliest tree from some starts.
+/// The likeliest tree from some starts; its short edges are contracted if a threshold is given.
 fn polished(
     sample: &CorrelationSample,
     halves: Option<&[CorrelationSample; 2]>,
     starts: &[Tree],
+    options: &StructureOptions,
     observer: &dyn Observer,
 ) -> Result<LearnedStructure> {
     observer.stage("likelihood", None);
     let found = by_likelihood(starts, sample, halves, observer)?;
+    let mut tree = found.tree.minimal();
+    if let Contraction::UpTo(threshold) = options.contraction {
+        let contracted = contract_short(&tree, threshold);
+        if contracted.n_nodes() < tree.n_nodes() {
+            tree = likeliest_lengths(&contracted, sample);
+        }
+    }
     Ok(LearnedStructure {
-        tree: found.tree.minimal().relabel_hidden(),
+        tree: tree.relabel_hidden(),
         learner: LearnerName::Likelihood,
         estimator: None,
         penalty: Some(found.penalty),
@@ -467,7 +472,7 @@ pub fn bootstrap_structure(
                 if learned.learner == LearnerName::Likelihood {
                     let correlations = CorrelationSample::from_lower(sample.names().to_vec(), &lower, sample.rows());
                     let starts = starts(None, &drawn, &same, &Quiet(observer))?;
-                    return Ok(polished(&correlations, None, &starts, &Quiet(observer))?.tree);
+                    return Ok(polished(&correlations, None, &starts, &same, &Quiet(observer))?.tree);
                 }
                 Ok(learn_structure(StructureInput::Distances(&drawn), &same, &Quiet(observer))?.tree)
             })

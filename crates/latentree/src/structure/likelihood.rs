@@ -9,6 +9,7 @@
 use rayon::prelude::*;
 
 use super::gaussian_tree::GaussianTree;
+use super::pair_rows::PairRows;
 use super::polish::{Penalty, polish};
 use crate::distance::DistanceMatrix;
 use crate::error::{Error, Place, Result};
@@ -23,7 +24,7 @@ pub struct CorrelationSample {
     names: Vec<String>,
     /// Row by row, with ones on the diagonal.
     correlations: Vec<f64>,
-    rows: f64,
+    rows: PairRows,
 }
 
 impl CorrelationSample {
@@ -51,7 +52,7 @@ impl CorrelationSample {
         }
         let names = schema.variables().iter().map(|variable| variable.name.clone()).collect();
         debug_assert!((0..p).all(|ix| column(ix) < ColIx::new(schema.columns().len())));
-        Ok(Self { names, correlations, rows: moments.effective_rows() })
+        Ok(Self { names, correlations, rows: PairRows::of(moments) })
     }
 
     /// Correlations from their lower triangle without the diagonal, row by row; NaN stands for 0.
@@ -71,7 +72,7 @@ impl CorrelationSample {
                 correlations[j * p + i] = value;
             }
         }
-        Self { names, correlations, rows }
+        Self { names, correlations, rows: PairRows::complete(rows) }
     }
 
     /// What stands in for correlations where variables have more than one dimension: `e^(−d/r)`, with `r` the rank of the
@@ -80,7 +81,15 @@ impl CorrelationSample {
     pub fn from_distances(distances: &DistanceMatrix, rank: usize, rows: f64) -> Self {
         let p = distances.len();
         let entry = |i: usize, j: usize| distances.get(i, j).map_or(0.0, |distance| (-distance / rank.max(1) as f64).exp());
-        Self { names: distances.names().to_vec(), correlations: (0..p * p).map(|at| entry(at / p, at % p)).collect(), rows }
+        let correlations = (0..p * p).map(|at| entry(at / p, at % p)).collect();
+        Self { names: distances.names().to_vec(), correlations, rows: PairRows::complete(rows) }
+    }
+
+    /// The same correlations, each from the rows of a table that have both variables.
+    #[must_use]
+    pub fn with_rows_of(mut self, moments: &PairMoments) -> Self {
+        self.rows = PairRows::of(moments);
+        self
     }
 
     /// Names of the variables.
@@ -95,10 +104,10 @@ impl CorrelationSample {
         self.correlations[i * self.names.len() + j]
     }
 
-    /// The number of rows they stand for.
+    /// The number of rows they stand for: with missing cells, the mean number of rows that have both variables of a pair.
     #[must_use]
     pub fn rows(&self) -> f64 {
-        self.rows
+        self.rows.mean()
     }
 }
 
@@ -119,8 +128,8 @@ pub struct LikelihoodTree {
 fn best_of(starts: &[Tree], sample: &CorrelationSample, penalty: &Penalty, observer: &dyn Observer) -> Result<GaussianTree> {
     let fit = |start: &Tree| {
         let mut tree = GaussianTree::new(start, &sample.correlations);
-        polish(&mut tree, &sample.correlations, sample.rows, penalty, &|| observer.cancelled());
-        let score = sample.rows * tree.ln_likelihood(&sample.correlations) - penalty.of(&tree);
+        polish(&mut tree, &sample.correlations, &sample.rows, penalty, &|| observer.cancelled());
+        let score = sample.rows() * tree.ln_likelihood(&sample.correlations) - penalty.of(&tree);
         (score, tree)
     };
     let fitted: Vec<(f64, GaussianTree)> = starts.par_iter().map(fit).collect();
@@ -151,7 +160,7 @@ pub fn by_likelihood(
         let held_out = |penalty: &Penalty, fit_on: usize| -> Result<f64> {
             let tree = best_of(starts, &halves[fit_on], penalty, observer)?;
             let other = &halves[1 - fit_on];
-            Ok(other.rows * tree.ln_likelihood(&other.correlations))
+            Ok(other.rows() * tree.ln_likelihood(&other.correlations))
         };
         let fits = [(&adaptive, 0), (&adaptive, 1), (&loose, 0), (&loose, 1)];
         let scores = fits.par_iter().map(|&(penalty, fit_on)| held_out(penalty, fit_on)).collect::<Result<Vec<f64>>>()?;
@@ -161,7 +170,7 @@ pub fn by_likelihood(
     let tree = best_of(starts, whole, penalty, observer)?;
     Ok(LikelihoodTree {
         tree: tree.to_tree(&whole.names),
-        log_likelihood: whole.rows * tree.ln_likelihood(&whole.correlations),
+        log_likelihood: whole.rows() * tree.ln_likelihood(&whole.correlations),
         penalty: name,
         implied: tree.implied(),
     })
@@ -172,5 +181,13 @@ pub fn by_likelihood(
 pub fn maximum_likelihood(tree: &Tree, sample: &CorrelationSample) -> (f64, Vec<f64>) {
     let mut fitted = GaussianTree::new(tree, &sample.correlations);
     fitted.em(&sample.correlations, 2000, 1e-9);
-    (sample.rows * fitted.ln_likelihood(&sample.correlations), fitted.implied())
+    (sample.rows() * fitted.ln_likelihood(&sample.correlations), fitted.implied())
+}
+
+/// A tree with the lengths −ln|ρ| of the greatest Gaussian likelihood; hidden nodes are renumbered.
+#[must_use]
+pub fn likeliest_lengths(tree: &Tree, sample: &CorrelationSample) -> Tree {
+    let mut fitted = GaussianTree::new(tree, &sample.correlations);
+    fitted.em(&sample.correlations, 400, 1e-6);
+    fitted.to_tree(&sample.names)
 }

@@ -26,6 +26,7 @@ mod likelihood;
 mod local_star;
 mod local_subtree;
 mod neighbor_joining;
+mod pair_rows;
 mod parallel_local_grouping;
 mod polish;
 mod recursive_grouping;
@@ -46,13 +47,14 @@ pub use clrg::ChowLiuRecursiveGrouping;
 pub use contraction::{DEFAULT_CONTRACTION, contract_short};
 pub use distance_spanning_tree::distance_spanning_tree;
 pub use edge_lengths::{FittedLengths, least_squares_lengths};
+pub(crate) use learn::with_lengths;
 pub use learn::{
     FEWEST_ROWS, LearnedStructure, MOST_FOR_ALL_PAIRS, MOST_FOR_HALVES, MOST_FOR_LIKELIHOOD, Resampling, StructureInput,
     StructureOptions, bootstrap_structure, describe_forest, learn_structure,
 };
 pub use learner::{StructureLearner, completed};
 pub use learner_name::{Contraction, LearnerName};
-pub use likelihood::{CorrelationSample, LikelihoodTree, by_likelihood, maximum_likelihood};
+pub use likelihood::{CorrelationSample, LikelihoodTree, by_likelihood, likeliest_lengths, maximum_likelihood};
 pub use neighbor_joining::NeighborJoining;
 pub use parallel_local_grouping::ParallelLocalGrouping;
 pub use recursive_grouping::RecursiveGrouping;

@@ -121,21 +121,55 @@ fn every_learner_finds_most_of_a_clear_tree_and_its_tree_is_sound() {
 }
 
 #[test]
-fn no_edge_at_a_hidden_node_is_left_at_most_as_long_as_the_threshold() {
+fn edges_are_contracted_once_by_the_learners_own_lengths_and_fitted_ones_contract_nothing() {
     let model = Simulation::new(Shape::Random { max_degree: Some(4) }, 25).seed(1).model().unwrap();
     let blocks = blocks_of(&Inference::new(&model).sample(300, 1).unwrap(), 2);
+    let whole = blocks.whole().unwrap();
+    let distances = learnable(25, Estimator::Gaussian, &DistanceOptions::new(), |significance| {
+        estimate(&whole, &DistanceOptions::new().significance(significance), &Silent)
+    });
+    let distances = distances.unwrap();
     let is_long = |tree: &Tree, least: f64| {
         let at_hidden = |edge: &crate::tree::Edge| !tree.is_observed(edge.a) || !tree.is_observed(edge.b);
         tree.edges().filter(at_hidden).all(|edge| edge.length.unwrap() > least)
     };
     for name in FROM_DISTANCES {
         let options = |contraction| StructureOptions::new().learner(name).contraction(contraction);
+        for (contraction, least) in [(Contraction::UpTo(0.3), 0.3), (Contraction::ByInput, crate::structure::DEFAULT_CONTRACTION)]
+        {
+            let found = learn(&blocks, &options(contraction)).unwrap().tree;
+            let own = learner_for(name, &options(contraction), &distances).learn(&distances, &Silent).unwrap();
+            assert!(is_long(&own, least), "{name}: {}", own.to_newick(None));
+            assert!(same_structure(&own, &found), "{name}: {} {}", own.to_newick(None), found.to_newick(None));
+        }
         let contracted = learn(&blocks, &options(Contraction::UpTo(0.3))).unwrap().tree;
-        assert!(is_long(&contracted, 0.3), "{name}: {}", contracted.to_newick(None));
-        let default = learn(&blocks, &options(Contraction::ByInput)).unwrap().tree;
-        assert!(is_long(&default, crate::structure::DEFAULT_CONTRACTION), "{name}");
         let off = learn(&blocks, &options(Contraction::Off)).unwrap().tree;
         assert!(off.n_hidden() >= contracted.n_hidden() && off.is_minimal(), "{name}");
+    }
+}
+
+#[test]
+fn a_threshold_that_is_given_contracts_the_tree_by_likelihood_once_and_lengths_are_the_likeliest() {
+    let model = Simulation::new(Shape::DoubleStar, 12).family(clear()).seed(2).model().unwrap();
+    let blocks = blocks_of(&Inference::new(&model).sample(3000, 2).unwrap(), 2);
+    let tree = |contraction| learn(&blocks, &StructureOptions::new().contraction(contraction)).unwrap().tree;
+    let default = tree(Contraction::ByInput);
+    assert_eq!(default.n_hidden(), 2);
+    assert_eq!(tree(Contraction::Off), default);
+    // Just above the edge between the two hidden nodes.
+    let hidden = |edge: &crate::tree::Edge| !default.is_observed(edge.a) && !default.is_observed(edge.b);
+    let between = default.edges().find(hidden).unwrap().length.unwrap();
+    let contracted = tree(Contraction::UpTo(between + 1e-9));
+    assert!(same_structure(&contracted, &contract_short(&default, between + 1e-9)));
+    assert!(contracted.n_hidden() < 2);
+    let sample = CorrelationSample::from_moments(&blocks.whole().unwrap()).unwrap();
+    let (_, likeliest) = crate::structure::maximum_likelihood(&contracted, &sample);
+    let own = contracted.path_lengths().unwrap();
+    for i in 0..12 {
+        for j in 0..i {
+            let implied = (-own.get(i, j).unwrap()).exp();
+            assert!((implied - likeliest[i * 12 + j].abs()).abs() < 1e-3, "{i} {j}");
+        }
     }
 }
 

@@ -14,12 +14,14 @@ const NEAR_ESTIMATED: usize = 32;
 /// Nearest nodes among which a node's best partner is looked for when distances are estimates: with all of them a star of thousands would take minutes, and
 /// those far away are never the best, being the least precise.
 const PARTNERS: usize = 256;
-/// So many of the nearest nodes are used even when they are farther than τ.
-const ALWAYS: usize = 4;
+/// Nearest nodes of i and of j that say how far a pair can be trusted.
+const NEAREST: usize = 2;
 /// Members by which two groups are compared.
 const REPRESENTATIVES: usize = 4;
-/// How many standard errors Φ may vary within a family.
-const STANDARD_ERRORS: f64 = 3.0;
+/// How many standard errors Φ may vary within a family: the largest of about sixty differences is rarely above.
+const STANDARD_ERRORS: f64 = 4.0;
+/// A pair whose Φ may vary by more, as far as its nearest nodes tell, is left for a later round as long as others are better known.
+const MOST_VARIATION: f64 = 3.0;
 /// Largest standard error of a distance that is used to find families.
 const LARGEST_ERROR: f64 = 0.3;
 
@@ -42,11 +44,22 @@ impl Limits {
 /// How badly two nodes fit as a family.
 #[derive(Clone, Copy, PartialEq)]
 struct Misfit {
-    /// How much Φ may vary, given how precise it is: by this the best partner is chosen, as a pair of which little is known
-    /// must not pass for a pair that fits.
+    /// How much Φ may vary over the nearest nodes, given how precise it is: by this the best of the partners that fit is chosen, as a pair of
+    /// which little is known must not pass for a pair that fits.
     bound: f64,
     /// How much Φ is seen to vary, in standard errors, or in units of distance where ε is given: by this a family is accepted.
     seen: f64,
+}
+
+impl Misfit {
+    /// Whether this is a better fit, where Φ may vary by so much: one that fits before one that does not, then the one that is known better.
+    fn is_better(self, other: Self, limit: f64) -> bool {
+        match (self.seen <= limit, other.seen <= limit) {
+            (true, true) => self.bound < other.bound,
+            (false, false) => self.seen < other.seen,
+            (fits, _) => fits,
+        }
+    }
 }
 
 /// The best partner of a node so far, and how badly they fit.
@@ -105,17 +118,22 @@ impl Families {
             self.assume_errors();
             self.refresh();
         }
-        let limit = if self.exact {
-            self.limits.rounding
-        } else {
-            let usual = if self.assumed { 0.0 } else { STANDARD_ERRORS };
-            self.limits.epsilon.unwrap_or(usual).max(2.0 * self.least_misfit())
+        let limit = match (self.exact, self.assumed) {
+            (true, _) => self.limits.rounding,
+            // The scale of errors that are only assumed means nothing, and the best pairs are families.
+            (false, true) => self.limits.epsilon.unwrap_or(0.0).max(2.0 * self.least_misfit()),
+            (false, false) => self.fitting().max(self.least_misfit()),
         };
         let mut groups = self.partners(limit);
         if groups.is_empty() {
             groups.push(self.closest_pair());
         }
         self.joined(groups, limit)
+    }
+
+    /// How much Φ may vary within a family; without limit where the scale of errors means nothing.
+    fn fitting(&self) -> f64 {
+        self.limits.epsilon.unwrap_or(if self.assumed { f64::INFINITY } else { STANDARD_ERRORS })
     }
 
     fn least_misfit(&self) -> f64 {
@@ -131,6 +149,7 @@ impl Families {
             is_changed
         };
         let active = &self.active;
+        let is_far = |slot: usize, other: usize| !self.exact && !self.is_in_reach(slot, other);
         let wanted = n_near.min(active.len() - 1);
         let stale: Vec<usize> = (active.slots().iter().copied())
             .filter(|&slot| {
@@ -138,7 +157,8 @@ impl Families {
                 is_changed[slot] || self.near[slot].iter().filter(is_usable).count() * 2 < wanted
             })
             .collect();
-        let fresh: Vec<Vec<usize>> = stale.par_iter().map(|&slot| nearest(active, slot, n_near)).collect();
+        let fresh: Vec<Vec<usize>> =
+            stale.par_iter().map(|&slot| nearest(active, slot, n_near, |other| is_far(slot, other))).collect();
         for (slot, near) in stale.into_iter().zip(fresh) {
             self.near[slot] = near;
         }
@@ -173,8 +193,13 @@ impl Families {
                     return Partner { misfit: Misfit { bound: 0.0, seen: 0.0 }, slot: other };
                 }
             } else if self.is_in_reach(slot, other) {
-                let misfit = self.misfit(slot, other, Misfit { bound: best.misfit.bound, seen: f64::INFINITY });
-                if misfit.bound < best.misfit.bound {
+                let limit = self.fitting();
+                let cap = match best.misfit.seen <= limit {
+                    true => Misfit { bound: best.misfit.bound, seen: limit },
+                    false => Misfit { bound: f64::INFINITY, seen: best.misfit.seen },
+                };
+                let misfit = self.misfit(slot, other, cap);
+                if misfit.is_better(best.misfit, limit) {
                     best = Partner { misfit, slot: other };
                 }
             }
@@ -193,48 +218,60 @@ impl Families {
     }
 
     /// Whether a distance is reliable enough to find families by.
-    fn is_in_reach(&self, i: usize, j: usize) -> bool {
+    pub(super) fn is_in_reach(&self, i: usize, j: usize) -> bool {
         match self.limits.tau {
             Some(tau) => self.active.distance(i, j) < tau,
             None => self.active.error(i, j) <= LARGEST_ERROR,
         }
     }
 
-    /// The nodes by which i and j are compared: near one of them, and within reach of both or among the nearest. The least
-    /// precise come first: most pairs are ruled out by how little these say.
-    pub(super) fn witnesses(&self, i: usize, j: usize) -> impl Iterator<Item = usize> + '_ {
+    /// The nodes by which i and j are compared, near one of them, with their rank among its nearest. The least precise come first: most pairs are
+    /// ruled out by what these say.
+    fn ranked(&self, i: usize, j: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let of = move |a: usize, b: usize| {
             let ranked = self.near[a].iter().copied().take(NEAR_ESTIMATED).enumerate().rev();
-            ranked.filter(move |&(rank, k)| {
-                let is_used = k != b && k != a && self.active.is_active(k);
-                is_used && (rank < ALWAYS || (self.is_in_reach(a, k) && self.is_in_reach(b, k)))
-            })
+            ranked.filter(move |&(_, k)| k != a && k != b && self.active.is_active(k))
         };
-        of(i, j).chain(of(j, i)).map(|(_, k)| k)
+        of(i, j).chain(of(j, i))
+    }
+
+    /// The nodes by which the lengths to the parent of i and j are estimated: near one of the two and, if there are such, within reach of both.
+    pub(super) fn witnesses(&self, i: usize, j: usize) -> impl Iterator<Item = usize> + '_ {
+        let in_reach = move |k: usize| self.is_in_reach(i, k) && self.is_in_reach(j, k);
+        let all = self.exact || !self.ranked(i, j).any(|(_, k)| in_reach(k));
+        self.ranked(i, j).filter(move |&(_, k)| all || in_reach(k)).map(|(_, k)| k)
     }
 
     /// How much Φ varies: the largest difference from its value at the most precise witness. Infinite as soon as one of the two numbers
     /// is above its cap.
+    ///
+    /// A node k that is far from i or j is a witness, too: if k is near i, and the pair is a family, then k is as near to j as Φ says, and a `d_jk` that is
+    /// not told from infinity speaks against it. Logarithms of such correlations are far from normal; so the two sides of
+    /// `e^(−d_ik) = e^(−Φ) e^(−d_jk)` are compared, whose errors are those of correlations.
     fn misfit(&self, i: usize, j: usize, cap: Misfit) -> Misfit {
         let (of_i, of_j) = (self.active.distances_of(i), self.active.distances_of(j));
         let (error_i, error_j) = (self.active.errors_of(i), self.active.errors_of(j));
         let shared = 2.0 * (-of_i[j]).exp();
-        let variance = |k: usize| {
-            let (a, b) = (f64::from(error_i[k]), f64::from(error_j[k]));
-            (a * a + b * b - shared * a * b).max(1e-12)
-        };
-        let nearest = |list: &[usize]| list.iter().copied().find(|&k| k != i && k != j && self.active.is_active(k));
-        let candidates = [nearest(&self.near[i]), nearest(&self.near[j])];
-        let Some(reference) = candidates.into_iter().flatten().min_by(|&a, &b| variance(a).total_cmp(&variance(b))) else {
-            return NO_FIT;
-        };
-        let (phi, reference_variance) = (of_i[reference] - of_j[reference], variance(reference));
+        let variance = |a: f64, b: f64| (a * a + b * b - shared * a * b).max(1e-12);
+        let variance_at = |k: usize| variance(f64::from(error_i[k]), f64::from(error_j[k]));
+        let precise = self.ranked(i, j).map(|(_, k)| (variance_at(k), k)).min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((reference_variance, reference)) = precise else { return NO_FIT };
+        let phi = of_i[reference] - of_j[reference];
         let mut worst = Misfit { bound: 0.0, seen: 0.0 };
-        for k in self.witnesses(i, j) {
-            let difference = (of_i[k] - of_j[k] - phi).abs();
-            let error = (variance(k) + reference_variance).sqrt();
-            worst.bound = worst.bound.max(difference + error);
-            worst.seen = worst.seen.max(if self.limits.epsilon.is_some() { difference } else { difference / error });
+        for (rank, k) in self.ranked(i, j) {
+            let difference = of_i[k] - of_j[k] - phi;
+            let seen = if self.limits.epsilon.is_some() {
+                difference.abs()
+            } else {
+                // Both sides over e^(−d_ik); a larger one than e^20 times the other is as different as can be.
+                let ratio = difference.clamp(-20.0, 20.0).exp();
+                let both = variance(f64::from(error_i[k]), ratio * f64::from(error_j[k]));
+                (1.0 - ratio).abs() / (both + ratio.max(1.0).powi(2) * reference_variance).sqrt()
+            };
+            worst.seen = worst.seen.max(seen);
+            if rank < NEAREST {
+                worst.bound = worst.bound.max(difference.abs() + (variance_at(k) + reference_variance).sqrt());
+            }
             if worst.bound > cap.bound || worst.seen > cap.seen {
                 return NO_FIT;
             }
@@ -252,9 +289,15 @@ impl Families {
             }
             slot
         };
+        let fits = |partner: &Partner| partner.misfit.seen <= limit && partner.slot != usize::MAX;
+        let bounds = self.active.slots().iter().map(|&slot| self.best[slot]).filter(fits).map(|partner| partner.misfit.bound);
+        let bound = match self.exact || self.assumed || self.limits.epsilon.is_some() {
+            true => f64::INFINITY,
+            false => bounds.fold(f64::INFINITY, f64::min).max(MOST_VARIATION),
+        };
         for &slot in self.active.slots() {
             let partner = self.best[slot];
-            if partner.misfit.seen <= limit && partner.slot != usize::MAX {
+            if fits(&partner) && partner.misfit.bound <= bound {
                 let (a, b) = (find(&mut group, slot), find(&mut group, partner.slot));
                 group[a.max(b)] = a.min(b);
             }
@@ -317,10 +360,11 @@ impl Families {
     }
 }
 
-/// The nearest active nodes of a node, nearest first, ties by slot.
-fn nearest(active: &ActiveSet, slot: usize, n_near: usize) -> Vec<usize> {
+/// The nearest active nodes of a node, nearest first, ties by slot; those that are too far for their distances to be known come last.
+fn nearest(active: &ActiveSet, slot: usize, n_near: usize, is_far: impl Fn(usize) -> bool) -> Vec<usize> {
     let distances = active.distances_of(slot);
-    let compare = |&a: &usize, &b: &usize| distances[a].total_cmp(&distances[b]).then(a.cmp(&b));
+    let compare =
+        |&a: &usize, &b: &usize| is_far(a).cmp(&is_far(b)).then_with(|| distances[a].total_cmp(&distances[b])).then(a.cmp(&b));
     let mut others: Vec<usize> = active.slots().iter().copied().filter(|&other| other != slot).collect();
     if others.len() > n_near {
         others.select_nth_unstable_by(n_near, compare);

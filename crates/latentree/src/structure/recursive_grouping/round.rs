@@ -48,6 +48,41 @@ impl WeightedMean {
     }
 }
 
+/// The distance from a new parent by each of its children.
+///
+/// Where the child that knows it best does so within reach, it is the mean over those that do. Else nobody knows more than that it is long: errors that are
+/// averaged away would make a precise distance of noise, the shorter the more families have been put together, and so the error stays that of one child.
+/// Which child knows best is told by errors of correlations, `s e^(−d)`, which do not depend on the distance found; that of a distance is small where chance has made
+/// a correlation large.
+#[derive(Default)]
+struct FromChildren {
+    within_reach: WeightedMean,
+    all: WeightedMean,
+    /// Error of the correlation, variance of the distance, and whether it is within reach.
+    best: Option<(f64, f64, bool)>,
+}
+
+impl FromChildren {
+    fn add(&mut self, value: f64, variance: f64, is_in_reach: bool) {
+        self.all.add(value, variance);
+        if is_in_reach {
+            self.within_reach.add(value, variance);
+        }
+        let error = variance.sqrt() * (-value).exp();
+        if self.best.is_none_or(|best| error < best.0) {
+            self.best = Some((error, variance, is_in_reach));
+        }
+    }
+
+    /// The distance and its standard error.
+    fn estimate(&self) -> (f64, f64) {
+        match self.best {
+            Some((_, variance, false)) => (self.all.mean(), variance.sqrt()),
+            _ => (self.within_reach.mean(), self.within_reach.variance().sqrt()),
+        }
+    }
+}
+
 impl Families {
     /// Gives each family its parent: edges to the children are added, and the parent stands for them from here on.
     pub(super) fn replace(&mut self, groups: &[Vec<usize>], growing: &mut Growing) {
@@ -122,27 +157,31 @@ impl Families {
             is_new
         };
         let others: Vec<usize> = self.active.slots().iter().copied().filter(|&slot| !is_new[slot]).collect();
+        let is_known = |a: usize, b: usize| self.exact || self.is_in_reach(a, b);
         // A parent's slot still holds the distances of the child that had it: nothing is overwritten before all are known.
         let mut found: Vec<(usize, usize, f64, f64)> = Vec::new();
         for (ix, parent) in parents.iter().enumerate() {
             for &other in &others {
-                let mut mean = WeightedMean::default();
+                let mut by_children = FromChildren::default();
                 for leg in &parent.legs {
                     let error = self.active.error(leg.slot, other);
-                    mean.add(self.active.distance(leg.slot, other) - leg.length, error * error + leg.variance);
+                    let value = self.active.distance(leg.slot, other) - leg.length;
+                    by_children.add(value, error * error + leg.variance, is_known(leg.slot, other));
                 }
-                found.push((parent.slot, other, mean.mean(), mean.variance().sqrt()));
+                let (distance, error) = by_children.estimate();
+                found.push((parent.slot, other, distance, error));
             }
             for earlier in &parents[..ix] {
-                let mut mean = WeightedMean::default();
+                let mut by_children = FromChildren::default();
                 for a in &parent.legs {
                     for b in &earlier.legs {
                         let error = self.active.error(a.slot, b.slot);
                         let value = self.active.distance(a.slot, b.slot) - a.length - b.length;
-                        mean.add(value, error * error + a.variance + b.variance);
+                        by_children.add(value, error * error + a.variance + b.variance, is_known(a.slot, b.slot));
                     }
                 }
-                found.push((parent.slot, earlier.slot, mean.mean(), mean.variance().sqrt()));
+                let (distance, error) = by_children.estimate();
+                found.push((parent.slot, earlier.slot, distance, error));
             }
         }
         for (a, b, distance, error) in found {
