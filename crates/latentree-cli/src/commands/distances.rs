@@ -8,7 +8,7 @@ use latentree::moments::{PairMoments, fold};
 use latentree::{Error, Observer, Result};
 use serde_json::json;
 
-use super::open_data;
+use super::{note_unseen, open_data};
 use crate::Failure;
 use crate::args::{DataArgs, DistancesArgs};
 use crate::printer::{Printer, number};
@@ -71,7 +71,9 @@ pub(super) fn open_moments(path: &Path, reading: &DataArgs, printer: &Printer) -
     let mut reader = open_data(path, reading, printer)?;
     printer.stage("moments", reader.n_rows_hint());
     let empty = PairMoments::new(reader.schema().clone())?;
-    fold(&mut reader, empty, printer)
+    let moments = fold(&mut reader, empty, printer)?;
+    note_unseen(&reader, printer);
+    Ok(moments)
 }
 
 /// What is said of the distances.

@@ -9,7 +9,7 @@ use latentree::{Error, Result};
 use serde_json::json;
 
 use super::simulate::{is_newick, read_tree};
-use super::{is_stream, open_model_and_data, open_model_file};
+use super::{is_stream, note_unseen, open_model_and_data, open_model_file};
 use crate::Failure;
 use crate::args::ReportArgs;
 use crate::printer::Printer;
@@ -18,6 +18,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     let path = &args.model.model;
     let title = args.title.clone().unwrap_or_else(|| shown_name(path));
     let mut options = PageOptions::new(title);
+    let mut unseen = None;
     let (file, html) = match &args.data {
         Some(data) if is_newick(path) => {
             let problem = format!(
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
             let (model, mut reader) = open_model_and_data(&args.model, data, &args.reading, printer)?;
             let source: &mut dyn BatchSource = &mut reader;
             let html = page(&model, Some(source), &options, printer)?;
+            unseen = Some(note_unseen(&reader, printer));
             (ModelFile::from(model), html)
         }
         None => {
@@ -46,8 +48,13 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     save(&args.output, &html)?;
     if !is_stream(&args.output) {
         let tree = file.tree();
-        let json =
-            json!({"nodes": tree.n_nodes(), "observed": tree.n_observed(), "hidden": tree.n_hidden(), "bytes": html.len()});
+        let json = json!({
+            "nodes": tree.n_nodes(),
+            "observed": tree.n_observed(),
+            "hidden": tree.n_hidden(),
+            "bytes": html.len(),
+            "unseen": unseen,
+        });
         printer.result(&json, |out| writeln!(out, "page of {} nodes written to {}", tree.n_nodes(), args.output.display()))?;
     }
     Ok(())

@@ -14,6 +14,7 @@ mod write;
 pub use batch::{Batch, Block, ColumnData, MISSING_CODE, MISSING_CODE8, SparseRows};
 pub use dataset::Dataset;
 pub use read::{KindOverride, Loaded, MemoryRows, MemoryTable, ReadOptions, Reader, Values, from_sparse_rows, from_values, open};
+pub use read::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
 pub use schema::{Column, Kind, Schema, SchemaBuilder, Variable};
 pub use select::SelectedRows;
 pub(crate) use select::select_rows;

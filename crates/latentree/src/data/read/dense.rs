@@ -12,6 +12,7 @@ use super::input::Input;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::Overrides;
 use super::plan::{Columns, Plan, Target, Verdict};
+use super::unseen::UnseenLabels;
 use crate::data::{Batch, Block, ColumnData, Schema};
 use crate::error::{Error, Place, Result};
 
@@ -85,6 +86,8 @@ pub(super) struct DenseReader {
     decoders: Vec<Decoder>,
     batch_rows: usize,
     next_row: u64,
+    /// Labels that a whole pass found and the schema does not have.
+    unseen: Option<Vec<UnseenLabels>>,
 }
 
 /// Rows in a batch of dense columns: a bounded number of cells.
@@ -109,15 +112,21 @@ impl DenseReader {
         let wanted: Vec<bool> = plan.targets.iter().map(|target| *target != Target::Skip).collect();
         table.project(&wanted)?;
         let kinds = plan.schema.columns().iter().zip(&plan.thresholds);
-        let decoders = kinds.map(|(column, &threshold)| Decoder::new(&column.kind, threshold)).collect();
+        let decoders = kinds.map(|(column, &threshold)| Decoder::new(&column.kind, threshold, options.unseen_policy())).collect();
         let batch_rows = options.batch_rows.unwrap_or(default_batch_rows(plan.schema.columns().len())).max(1);
         let (schema, targets) = (Arc::clone(&plan.schema), plan.targets.clone());
-        Ok((Self { table, input, schema, targets, decoders, batch_rows, next_row: 0 }, plan, n_rows))
+        Ok((Self { table, input, schema, targets, decoders, batch_rows, next_row: 0, unseen: None }, plan, n_rows))
     }
 
     pub(super) fn rewind(&mut self) -> Result<()> {
         self.next_row = 0;
+        self.decoders.iter_mut().for_each(Decoder::forget_unseen);
         self.table.rewind()
+    }
+
+    /// Labels that the schema does not have: of the last whole pass, or of the rows so far in the first.
+    pub(super) fn unseen(&self) -> Vec<UnseenLabels> {
+        self.unseen.clone().unwrap_or_else(|| unseen_labels(&self.schema, &self.decoders))
     }
 
     pub(super) fn next_batch(&mut self) -> Result<Option<Batch>> {
@@ -138,6 +147,7 @@ impl DenseReader {
         }
         if n_rows == 0 {
             let is_empty = self.next_row == 0;
+            self.unseen = Some(unseen_labels(&self.schema, &self.decoders));
             return if is_empty { Err(Error::data(self.input.place(), "no rows")) } else { Ok(None) };
         }
         let mut columns = sink.columns;
@@ -153,6 +163,11 @@ impl DenseReader {
         self.next_row += n_rows as u64;
         Ok(Some(batch))
     }
+}
+
+/// What the decoders of a schema's columns did not know.
+pub(super) fn unseen_labels(schema: &Schema, decoders: &[Decoder]) -> Vec<UnseenLabels> {
+    schema.columns().iter().zip(decoders).filter_map(|(column, decoder)| decoder.unseen(&column.name)).collect()
 }
 
 struct BatchSink<'a> {

@@ -112,6 +112,7 @@ impl Profile {
             Cell::Number(value) => self.observe_number(row, value),
             Cell::Bool(value) => {
                 self.n_values += 1;
+                self.run = None;
                 self.bools[usize::from(value)] = true;
                 Ok(())
             }

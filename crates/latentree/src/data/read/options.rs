@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::unseen::UnseenPolicy;
 use crate::data::Schema;
 
 /// What a user says a column is, against what its values look like.
@@ -75,6 +76,9 @@ pub struct ReadOptions {
     pub group: Option<PathBuf>,
     /// The column of row weights.
     pub weights: Option<String>,
+    /// What becomes of labels that the schema does not have; if not given, they are missing where the schema is a model's
+    /// (`schema`), and an error where it is the user's own (`schema_file`).
+    pub unseen: Option<UnseenPolicy>,
     /// Rows per batch; chosen by the number of columns if not given.
     pub batch_rows: Option<usize>,
 }
@@ -90,6 +94,7 @@ impl Default for ReadOptions {
             kinds: Vec::new(),
             group: None,
             weights: None,
+            unseen: None,
             batch_rows: None,
         }
     }
@@ -150,6 +155,19 @@ impl ReadOptions {
     pub fn weights(mut self, weights: impl Into<String>) -> Self {
         self.weights = Some(weights.into());
         self
+    }
+
+    /// Says what becomes of labels that the schema does not have.
+    #[must_use]
+    pub fn unseen(mut self, unseen: UnseenPolicy) -> Self {
+        self.unseen = Some(unseen);
+        self
+    }
+
+    /// What becomes of labels that the schema does not have, by these options or by default.
+    pub(super) fn unseen_policy(&self) -> UnseenPolicy {
+        let by_default = if self.schema.is_some() { UnseenPolicy::Missing } else { UnseenPolicy::Error };
+        self.unseen.unwrap_or(by_default)
     }
 
     /// Sets the rows per batch.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use super::cell::count_problem;
 use super::decode::Decoder;
-use super::dense::weight_problem;
+use super::dense::{unseen_labels, weight_problem};
 use super::input::Input;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::Overrides;
 use super::plan::{Columns, Plan, Target, Verdict};
+use super::unseen::UnseenLabels;
 use crate::data::{Batch, Block, Kind, Schema, SparseRows};
 use crate::error::{Error, Place, Result};
 use crate::file;
@@ -188,6 +189,10 @@ pub(super) struct SparseReader {
     batch_rows: usize,
     next_row: u64,
     row: Vec<(u32, f64)>,
+    /// Cells of every column of the file that are not read in this pass.
+    skipped: Vec<u64>,
+    /// Skipped cells, and labels that the schema does not have, of a whole pass.
+    unseen: Option<(Vec<u64>, Vec<UnseenLabels>)>,
 }
 
 impl SparseReader {
@@ -217,7 +222,9 @@ impl SparseReader {
             }
         }
         let kinds = plan.schema.columns().iter().zip(&plan.thresholds);
-        let decoders = kinds.map(|(column, &threshold)| Decoder::new(&column.kind, threshold || is_presence)).collect();
+        let decoders = kinds
+            .map(|(column, &threshold)| Decoder::new(&column.kind, threshold || is_presence, options.unseen_policy()))
+            .collect();
         let reader = Self {
             source,
             input,
@@ -229,13 +236,23 @@ impl SparseReader {
             batch_rows: options.batch_rows.unwrap_or(BATCH_ROWS).max(1),
             next_row: 0,
             row: Vec::new(),
+            skipped: vec![0; plan.targets.len()],
+            unseen: None,
         };
         Ok((reader, plan))
     }
 
     pub(super) fn rewind(&mut self) -> Result<()> {
         self.next_row = 0;
+        self.decoders.iter_mut().for_each(Decoder::forget_unseen);
+        self.skipped.fill(0);
         self.source.rewind()
+    }
+
+    /// By column of the file the cells that were not read, and labels that the schema does not have: of the last whole
+    /// pass, or of the rows so far in the first.
+    pub(super) fn unseen(&self) -> (Vec<u64>, Vec<UnseenLabels>) {
+        self.unseen.clone().unwrap_or_else(|| (self.skipped.clone(), unseen_labels(&self.schema, &self.decoders)))
     }
 
     pub(super) fn next_batch(&mut self) -> Result<Option<Batch>> {
@@ -249,14 +266,16 @@ impl SparseReader {
             }
             tidy(&mut self.row);
             let row_number = self.next_row + rows.n_rows() as u64 + 1;
-            let weight = decode_row(&mut self.row, &self.targets, &mut self.decoders).map_err(|(column, problem)| {
-                let place = self.input.place().row(row_number);
-                let place = match column {
-                    Some(column) => place.column(&self.schema.columns()[column].name),
-                    None => place,
-                };
-                Error::data(place, problem)
-            })?;
+            let weight = decode_row(&mut self.row, &self.targets, &mut self.decoders, &mut self.skipped).map_err(
+                |(column, problem)| {
+                    let place = self.input.place().row(row_number);
+                    let place = match column {
+                        Some(column) => place.column(&self.schema.columns()[column].name),
+                        None => place,
+                    };
+                    Error::data(place, problem)
+                },
+            )?;
             self.row.extend(self.missing.iter().map(|&column| (column, f64::NAN)));
             if !self.row.is_sorted_by_key(|&(column, _)| column) {
                 self.row.sort_unstable_by_key(|&(column, _)| column);
@@ -270,6 +289,7 @@ impl SparseReader {
         }
         let n_rows = rows.n_rows();
         if n_rows == 0 {
+            self.unseen = Some((self.skipped.clone(), unseen_labels(&self.schema, &self.decoders)));
             return Ok(None);
         }
         rows.values = values.iter().any(|&value| value != 1.0).then_some(values);
@@ -280,11 +300,19 @@ impl SparseReader {
 }
 
 /// Turns the file's columns and values into the schema's, and takes the weight out; it is 0 where none is stored.
-fn decode_row(row: &mut Vec<(u32, f64)>, targets: &[Target], decoders: &mut [Decoder]) -> Result<f64, (Option<usize>, String)> {
+fn decode_row(
+    row: &mut Vec<(u32, f64)>,
+    targets: &[Target],
+    decoders: &mut [Decoder],
+    skipped: &mut [u64],
+) -> Result<f64, (Option<usize>, String)> {
     let mut weight = 0.0;
     let mut problem = None;
     row.retain_mut(|(column, value)| match targets[*column as usize] {
-        Target::Skip => false,
+        Target::Skip => {
+            skipped[*column as usize] += 1;
+            false
+        }
         Target::Weight => {
             weight = *value;
             false

@@ -7,6 +7,7 @@ mod formats;
 mod inference;
 mod real_data;
 mod round_trip;
+mod unseen;
 
 use std::io::Write;
 use std::path::PathBuf;
