@@ -207,6 +207,10 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    # Of estimators that an older version pickled.
+    _labels: Any = None
+    _texts: set[str] = set()
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -469,7 +473,9 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         """Exact conditional distributions: of each variable named (all hidden ones by default) given the values of others.
 
         ``given`` is a dict of names and values, a pandas Series such as a row of a frame, or a data frame of one row; values that
-        are missing are not given. Gives ``{variable: {state: probability}}``, with ``{"mean": …, "variance": …}`` for variables without states. With
+        are missing are not given.
+
+        Gives ``{variable: {state: probability}}``, with ``{"mean": …, "variance": …}`` for variables without states. With
         ``joint``, the joint distribution as an array with an axis for each variable, or (means, covariances).
         """
         model = self._fitted()
@@ -489,7 +495,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         return answer
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns that `transform` gives: ``h1=0``, ``h1=1``, …, or ``h1.mean``, ``h1.variance``, or ``constant``."""
+        """Names of the columns of `transform`: ``h1=0``, ``h1=1``, …, or ``h1.mean``, ``h1.variance``, or ``constant``."""
         model = self._fitted()
         if input_features is not None:
             known = getattr(self, "feature_names_in_", None)

@@ -17,13 +17,13 @@ def match_features(data: _data.Data, who: str, known: list[str] | None, n_expect
         # A frame that nobody gave names numbers its columns.
         if any(isinstance(label, str) for label in data.labels):
             raise ValueError(_names_differ(known, data.names))
-        warn_all([f"X does not have valid feature names, but {who} was fitted with feature names"], stacklevel=6)
+        warn_all([f"X does not have valid feature names, but {who} was fitted with feature names"], stacklevel=5)
         data.names = None
     if n_expected is not None and data.n_columns != n_expected:
         raise ValueError(f"X has {data.n_columns} features, but {who} is expecting {n_expected} features as input.")
     if known is None:
         if data.names is not None and any(isinstance(label, str) for label in data.labels):
-            warn_all([f"X has feature names, but {who} was fitted without feature names"], stacklevel=6)
+            warn_all([f"X has feature names, but {who} was fitted without feature names"], stacklevel=5)
         data.names = None
     elif data.names is None:
         data.names = known
