@@ -218,7 +218,6 @@ impl Table {
     /// A table from columns: one-dimensional arrays, lists of objects, or (codes, texts, are_levels).
     #[staticmethod]
     #[pyo3(signature = (names, named, columns, kinds, weights=None, like=None, unseen=None))]
-    #[expect(clippy::too_many_arguments, reason = "they are named by the one caller")]
     fn from_columns(
         names: Vec<String>,
         named: bool,
@@ -245,7 +244,6 @@ impl Table {
     /// A table from an array with one row for each row.
     #[staticmethod]
     #[pyo3(signature = (names, named, matrix, kinds, weights=None, like=None, unseen=None))]
-    #[expect(clippy::too_many_arguments, reason = "they are named by the one caller")]
     fn from_matrix(
         names: Vec<String>,
         named: bool,

@@ -112,7 +112,10 @@ mod tests {
                         .windows(2)
                         .map(|pair| tree.links(pair[0]).iter().find(|link| link.to == pair[1]).unwrap().length.unwrap())
                         .sum();
-                    if expected.is_finite() {
+                    // A state that hardly occurs leaves nothing but rounding in the joint distribution.
+                    let shares = [0, 1]
+                        .map(|ix| [probabilities[2 * ix] + probabilities[2 * ix + 1], probabilities[ix] + probabilities[2 + ix]]);
+                    if shares.iter().flatten().all(|share| *share > 1e-3) {
                         assert!(((-length).exp() - expected).abs() < 1e-9, "{} instead of {expected}", (-length).exp());
                         compared += 1;
                     }

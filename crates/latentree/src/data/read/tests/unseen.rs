@@ -103,7 +103,7 @@ fn stored_cells_of_sparse_rows_that_are_no_labels_are_missing() {
 #[test]
 fn truth_values_are_not_taken_for_row_numbers() {
     let names = ["a".to_owned(), "n".to_owned()];
-    let n_rows = 50;
+    let n_rows = 200;
     let mut column = |ix: usize| match ix {
         0 => crate::data::Values::Truths((0..n_rows).map(|row| Some(row % 3 == 0)).collect()),
         _ => crate::data::Values::Numbers((0..n_rows).map(|row| row as f64).collect()),
