@@ -18,8 +18,9 @@ from __future__ import annotations
 import copyreg
 
 from . import _latentree
-from ._estimator import LatentTree, from_networkx, read_model
+from ._estimator import LatentTree
 from ._moments import Moments
+from ._reading import from_networkx, read_model
 from ._warnings import LatentTreeWarning, NotFittedError
 
 __all__ = ["LatentTree", "LatentTreeWarning", "Moments", "NotFittedError", "from_networkx", "read_model"]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import _latentree
+from ._options import column_name
 
 Column = Any  # a one-dimensional array, a list of objects, or (codes, texts, are_levels)
 _NATIVE = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")}
@@ -37,7 +38,11 @@ class Data:
         self.container = container
         self.n_rows, self.n_columns = shape
         self.names = names
+        #: The columns as their own library names them: pandas takes any object, not texts alone.
+        self.labels: Any = names if names is not None else []
         self.levels: dict[str, list[Any]] = {}
+        #: Columns of texts, also where these look like numbers.
+        self.texts: set[str] = set()
 
     @property
     def column_names(self) -> list[str]:
@@ -48,23 +53,23 @@ class Data:
         kinds: list[tuple[str, str]],
         weights: np.ndarray | None = None,
         like: Any = None,
-        names: list[str] | None = None,
+        handle_unknown: str | None = None,
     ) -> _latentree.Table:
         """Reads the table; `like` is the model or the moments whose columns it must fit."""
-        called = self.column_names if names is None else names
+        called = self.column_names
         named = self.names is not None
         ignored = {name for name, kind in kinds if kind == "ignore"}
         if self.container == "sparse":
             csr = self.source
             starts, indices = (np.ascontiguousarray(part, dtype=np.int64) for part in (csr.indptr, csr.indices))
             values = np.ascontiguousarray(csr.data, dtype=np.float64)
-            return _latentree.Table.from_sparse(called, named, starts, indices, values, kinds, weights, like)
+            return _latentree.Table.from_sparse(called, named, starts, indices, values, kinds, weights, like, handle_unknown)
         if self.container == "numpy" and self.source.dtype != object:
-            return _latentree.Table.from_matrix(called, named, self.source, kinds, weights, like)
+            return _latentree.Table.from_matrix(called, named, self.source, kinds, weights, like, handle_unknown)
         columns: list[Column] = []
         for ix, name in enumerate(called):
             columns.append(np.full(self.n_rows, np.nan) if name in ignored else self.column(ix, name))
-        return _latentree.Table.from_columns(called, named, columns, kinds, weights, like)
+        return _latentree.Table.from_columns(called, named, columns, kinds, weights, like, handle_unknown)
 
     def column(self, ix: int, name: str) -> Column:
         if self.container == "pandas":
@@ -73,7 +78,7 @@ class Data:
             return self._polars_column(self.source.to_series(ix), name)
         if self.container == "pyarrow":
             return self._pyarrow_column(self.source.column(ix), name)
-        return self.source[:, ix].tolist()
+        return self._objects(self.source[:, ix].tolist(), name)
 
     def _pandas_column(self, column: Any, name: str) -> Column:
         import pandas as pd
@@ -93,8 +98,14 @@ class Data:
             raise _is_time(name)
         if isinstance(dtype, pd.StringDtype):
             codes, texts = pd.factorize(column)
+            self.texts.add(name)
             return codes.astype(np.int64), [str(text) for text in texts], False
-        return column.tolist()
+        return self._objects(column.tolist(), name)
+
+    def _objects(self, cells: list[Any], name: str) -> Column:
+        if any(isinstance(cell, str) for cell in cells):
+            self.texts.add(name)
+        return cells
 
     def _polars_column(self, column: Any, name: str) -> Column:
         import polars as pl
@@ -111,6 +122,7 @@ class Data:
         if dtype.is_numeric():
             return _numbers(column.to_numpy(), name)
         if dtype in (pl.String, pl.Categorical):
+            self.texts.add(name)
             texts = column.cast(pl.String)
             known = texts.drop_nulls().unique(maintain_order=True).to_list()
             if not known:
@@ -138,6 +150,8 @@ class Data:
             texts = encoded.dictionary.to_pylist()
             if is_levels:
                 self.levels[name] = texts
+            else:
+                self.texts.add(name)
             codes = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
             return codes, [label_text(text) for text in texts], is_levels
         if types.is_boolean(kind):
@@ -165,7 +179,7 @@ def _numbers(array: np.ndarray, name: str) -> np.ndarray:
     return array.astype(np.float64)
 
 
-def _is(value: Any, module: str, *classes: str) -> bool:
+def is_instance(value: Any, module: str, *classes: str) -> bool:
     """Whether a value is of another library's class, without importing the library."""
     library = sys.modules.get(module)
     return library is not None and any(isinstance(value, getattr(library, name, ())) for name in classes)
@@ -173,20 +187,21 @@ def _is(value: Any, module: str, *classes: str) -> bool:
 
 def read(X: Any, who: str = "LatentTree") -> Data:
     """Looks at a table."""
-    if _is(X, "scipy.sparse", "spmatrix", "sparray"):
+    if is_instance(X, "scipy.sparse", "spmatrix", "sparray"):
         data = _read_sparse(X)
-    elif _is(X, "pandas", "DataFrame"):
-        data = Data(X, "pandas", X.shape, _text_names(list(X.columns), who))
-    elif _is(X, "polars", "DataFrame"):
+    elif is_instance(X, "pandas", "DataFrame"):
+        data = Data(X, "pandas", X.shape, [column_name(label) for label in X.columns])
+        data.labels = X.columns
+    elif is_instance(X, "polars", "DataFrame"):
         data = Data(X, "polars", X.shape, list(X.columns))
-    elif _is(X, "pyarrow", "Table"):
+    elif is_instance(X, "pyarrow", "Table"):
         data = Data(X, "pyarrow", X.shape, list(X.column_names))
-    elif _is(X, "polars", "LazyFrame"):
+    elif is_instance(X, "polars", "LazyFrame"):
         raise TypeError("a LazyFrame has no rows yet: give X.collect()")
-    elif _is(X, "pyarrow", "RecordBatch") or (hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__")):
+    elif is_instance(X, "pyarrow", "RecordBatch") or (hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__")):
         import pyarrow as pa
 
-        data = read(pa.table(X) if not _is(X, "pyarrow", "RecordBatch") else pa.Table.from_batches([X]), who)
+        data = read(pa.table(X) if not is_instance(X, "pyarrow", "RecordBatch") else pa.Table.from_batches([X]), who)
     else:
         data = _read_array(X, who)
     if data.n_rows == 0:
@@ -204,20 +219,6 @@ def _read_sparse(X: Any) -> Data:
     if X.dtype.kind not in "biuf":
         raise TypeError(f"sparse rows of {X.dtype} cannot be read; they must hold numbers")
     return Data(X.tocsr(), "sparse", X.shape, None)
-
-
-def _text_names(names: list[Any], who: str) -> list[str] | None:
-    are_text = [isinstance(name, str) for name in names]
-    if all(are_text):
-        return [str(name) for name in names]
-    if any(are_text):
-        types = sorted({type(name).__name__ for name in names})
-        raise TypeError(
-            "Feature names are only supported if all input features have string names, but your input has "
-            f"{types} as feature name / column name types. If you want feature names to be stored and validated, you must "
-            "convert them all to strings, by using X.columns = X.columns.astype(str) for example."
-        )
-    return None
 
 
 def _read_array(X: Any, who: str) -> Data:
@@ -275,9 +276,11 @@ def read_weights(weights: Any, n_rows: int) -> np.ndarray | None:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def label_values(labels: Iterable[str], levels: list[Any] | None) -> list[Any]:
+def label_values(labels: Iterable[str], levels: list[Any] | None, are_texts: bool = False) -> list[Any]:
     """What labels stand for: the levels they were made of, truth values, numbers, or themselves."""
     labels = list(labels)
+    if are_texts:
+        return labels
     if levels is not None:
         by_label = {label_text(level): level for level in levels}
         return [by_label.get(label, label) for label in labels]
@@ -292,19 +295,40 @@ def label_values(labels: Iterable[str], levels: list[Any] | None) -> list[Any]:
     return [int(number) if number.is_integer() else number for number in numbers]
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in ("NAType", "NaTType")
 
 
-def fill(data: Data, values: np.ndarray, columns: list[tuple[str, str, list[str] | None]], names: list[str]) -> Any:
-    """The table with its missing cells filled from `values` (codes or numbers, one column for each of `columns`)."""
+def numbers_of_labels(labels: list[str] | None) -> list[float] | None:
+    """The numbers that labels are, if all are."""
+    try:
+        numbers = [float(label) for label in labels or ["no label"]]
+    except ValueError:
+        return None
+    return numbers if all(map(math.isfinite, numbers)) else None
+
+
+def fill(data: Data, values: np.ndarray, columns: list[tuple[str, str, list[str] | None]], are_means: bool) -> Any:
+    """The table with its missing cells filled from `values` (codes or numbers, one column for each of `columns`).
+
+    With `are_means`, columns whose labels are numbers hold means of these.
+    """
+    names = data.column_names
     position = {name: ix for ix, name in enumerate(names)}
 
     def filling(which: int) -> Callable[[np.ndarray], list[Any]]:
         name, _, labels = columns[which]
-        if labels is None:
+        numbers = numbers_of_labels(labels) if are_means else None
+        holds_means = name not in data.levels and name not in data.texts
+        if labels is None or (numbers is not None and holds_means):
             return lambda rows: values[rows, which].tolist()
-        meant = label_values(labels, data.levels.get(name))
+        meant = label_values(labels, data.levels.get(name), name in data.texts)
+        if numbers is not None:
+            # Levels and texts have nothing between them: the one nearest to the mean.
+            level = np.asarray(numbers)
+            return lambda rows: [
+                None if math.isnan(mean) else meant[int(np.abs(level - mean).argmin())] for mean in values[rows, which]
+            ]
         # In a row of probability zero nothing is filled.
         return lambda rows: [None if math.isnan(code) else meant[int(code)] for code in values[rows, which]]
 
@@ -314,7 +338,7 @@ def fill(data: Data, values: np.ndarray, columns: list[tuple[str, str, list[str]
         out = dense.copy() if is_object or dense.dtype.kind == "f" else dense.astype(np.float64)
         for which, (name, _, _) in enumerate(columns):
             cells = out[:, position[name]]
-            missing = np.array([_is_missing(cell) for cell in cells]) if is_object else np.isnan(cells)
+            missing = np.array([is_missing(cell) for cell in cells]) if is_object else np.isnan(cells)
             rows = np.flatnonzero(missing)
             if rows.size:
                 cells[rows] = filling(which)(rows)
@@ -331,12 +355,12 @@ def fill(data: Data, values: np.ndarray, columns: list[tuple[str, str, list[str]
                 new = column.copy()
                 wanted = filling(which)(rows)
                 if pd.api.types.is_integer_dtype(column.dtype):
-                    wanted = [round(value) for value in wanted]
+                    wanted = [None if value is None or math.isnan(value) else round(value) for value in wanted]
                 new.iloc[rows] = wanted
                 filled[ix] = new
         else:
             cells = data.source.to_series(ix).to_list() if data.container == "polars" else data.source.column(ix).to_pylist()
-            rows = np.flatnonzero(np.array([_is_missing(cell) for cell in cells]))
+            rows = np.flatnonzero(np.array([is_missing(cell) for cell in cells]))
             if rows.size:
                 for row, value in zip(rows.tolist(), filling(which)(rows)):
                     cells[row] = value
@@ -371,16 +395,24 @@ def fill(data: Data, values: np.ndarray, columns: list[tuple[str, str, list[str]
 
 
 def make(
-    container: str, values: np.ndarray, columns: list[tuple[str, str, list[str] | None]], levels: dict[str, list[Any]]
+    container: str,
+    values: np.ndarray,
+    columns: list[tuple[str, str, list[str] | None]],
+    levels: dict[str, list[Any]],
+    texts: set[str],
+    labels: Any = None,
 ) -> Any:
-    """A table of values (codes or numbers) in the container of the data that the model was fitted to."""
+    """A table of values (codes or numbers) in the container of the data that the model was fitted to.
+
+    `labels` are the columns' own labels in pandas, which need not be texts.
+    """
     meant: list[Any] = []
-    for which, (name, kind, labels) in enumerate(columns):
+    for which, (name, kind, own) in enumerate(columns):
         cells = values[:, which]
-        if labels is None:
+        if own is None:
             meant.append(cells.astype(np.int64) if kind == "count" else np.ascontiguousarray(cells))
         else:
-            of_label = label_values(labels, levels.get(name))
+            of_label = label_values(own, levels.get(name), name in texts)
             array = np.array(of_label)
             if array.dtype.kind not in "biuf":
                 array = np.array(of_label, dtype=object)
@@ -393,6 +425,8 @@ def make(
         for name in names:
             if name in levels:
                 frame[name] = pd.Categorical(frame[name], categories=levels[name])
+        if labels is not None:
+            frame.columns = labels
         return frame
     if container == "polars":
         import polars as pl

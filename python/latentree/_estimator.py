@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from . import _data, _graph, _latentree
-from ._base import HAS_SKLEARN, BaseEstimator, DensityMixin, TransformerMixin, available_if
+from ._base import BaseEstimator, DensityMixin, TransformerMixin, available_if
+from ._evidence import read_evidence
+from ._features import match_features, original_columns
 from ._moments import Moments
-from ._options import plain, read_kinds, read_n_jobs, read_seed
+from ._options import column_name, draw_seed, ending, plain, read_handle_unknown, read_kinds, read_n_jobs, read_seed
 from ._progress import Progress
 from ._warnings import NotFittedError, warn_all
 
@@ -21,11 +23,22 @@ _LEARN_OPTIONS = (
     "structure parameters distance significance smoothing epsilon tau contract bootstrap decomposition start restarts "
     "em_iterations em_tolerance em_smoothing select validation_fraction"
 ).split()
-_FORMATS = {".nwk": "newick", ".newick": "newick", ".tree": "newick", ".dot": "dot", ".gv": "dot", ".graphml": "graphml"} | {
+#: What the ending of a file asks for; none asks for the model file.
+_FORMATS = {
+    "": "json",
+    ".json": "json",
+    ".nwk": "newick",
+    ".newick": "newick",
+    ".tree": "newick",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".graphml": "graphml",
     ".bif": "bif",
     ".xmlbif": "xmlbif",
     ".txt": "text",
 }
+#: The one column of `transform` where there is no hidden variable.
+_CONSTANT = "constant"
 
 
 def _has_states(estimator: LatentTree) -> bool:
@@ -59,6 +72,9 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     kind : str or dict, optional
         What columns are: ``binary``, ``categorical``, ``continuous``, ``count`` or ``ignore``, for all columns or by name;
         ``"*"`` is every column that is not named. ``binary`` makes counts 1 where they are above 0.
+    handle_unknown : str, default="missing"
+        Labels that the fitted table did not have, in a table that the model is asked about: ``"missing"`` reads their cells as
+        missing, with a warning that counts and names them; ``"error"`` raises.
     tree : str, path, LatentTree or networkx graph, optional
         Keep this tree (Newick text, or a file with a tree or a model) and learn its parameters only.
     distance : str, default="auto"
@@ -89,7 +105,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     em_smoothing : float, default=0.01
         Pseudo-count that EM adds to every cell of its tables.
     random_state : int, RandomState or Generator, optional
-        The seed of everything random; None is 0. The same seed and data give the same model, whatever ``n_jobs`` is.
+        The seed of everything random. The same seed and data give the same model, whatever ``n_jobs`` is. With None, fitting is
+        still deterministic (the seed is 0), while `sample` and draws of `impute` differ from call to call.
     n_jobs : int, optional
         Number of threads; None and -1 are all cores.
     verbose : bool, default=False
@@ -114,7 +131,9 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of str
-        Names of the columns, where they have names.
+        Names of the columns, where they have names. Labels of a pandas frame that are no texts (numbers, tuples of a
+        MultiIndex) are named by ``str(label)`` here and in answers; frames that `impute` and `sample` give have the labels
+        themselves. Columns of later tables are found by name, in any order.
 
     Notes
     -----
@@ -145,6 +164,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         select: str | None = None,
         validation_fraction: float | None = None,
         kind: str | Mapping[str, str] | None = None,
+        handle_unknown: str = "missing",
         tree: Any = None,
         distance: str = "auto",
         significance: float = 2.0,
@@ -169,6 +189,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self.select = select
         self.validation_fraction = validation_fraction
         self.kind = kind
+        self.handle_unknown = handle_unknown
         self.tree = tree
         self.distance = distance
         self.significance = significance
@@ -187,6 +208,10 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    # Of estimators that an older version pickled.
+    _labels: Any = None
+    _texts: set[str] = set()
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -197,18 +222,20 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LatentTree:
         """Learns the tree and its parameters from rows, or from `Moments`. ``y`` is not used."""
+        read_handle_unknown(self.handle_unknown)
         if isinstance(X, Moments):
             if sample_weight is not None:
                 raise ValueError("sample_weight: moments have their weights already")
             source: Any = X._sums
             names: list[str] | None = X.names
-            container, levels, warned = "numpy", {}, []
+            container, levels, texts, labels, warned = "numpy", {}, set(), None, []
             n_features = len(X.names)
         else:
             data = _data.read(X, type(self).__name__)
             weights = _data.read_weights(sample_weight, data.n_rows)
             source = data.table(read_kinds(self.kind), weights)
             names, container, levels, warned = data.names, data.container, data.levels, source.warnings
+            labels, texts = data.labels if container == "pandas" else None, data.texts
             n_features = data.n_columns
         options = self._learn_options(isinstance(X, Moments))
         tree = _graph.tree_text(self.tree)
@@ -216,18 +243,23 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
             display = progress if self.verbose else None
             model, report = _latentree.learn(source, options, tree, read_n_jobs(self.n_jobs), display)
         self._take(model, json.loads(report), container, levels)
+        self._labels, self._texts = labels, texts
         self.n_features_in_ = n_features
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+        if not self.hidden_ and self.structure != "chow-liu":
+            chance = "no hidden variable can be told from chance"
+            advice = "more rows, a lower significance, or another structure may find one"
+            warned = [*warned, f"{chance}: transform gives one constant column, predict one class; {advice}"]
         warn_all([*warned, *self.report_["warnings"]], stacklevel=3)
         return self
 
     def fit_distances(self, distances: Any, names: Iterable[str] | None = None) -> LatentTree:
         """Learns the tree alone from a square matrix of distances; NaN is no distance."""
         if hasattr(distances, "columns") and names is None:
-            names = [str(name) for name in distances.columns]
+            names = [column_name(name) for name in distances.columns]
         matrix = np.ascontiguousarray(np.asarray(distances), dtype=np.float64)
         if matrix.ndim != 2:
             raise ValueError(f"a square matrix of distances is needed, not an array with {matrix.ndim} dimensions")
@@ -259,6 +291,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self.central_ = _graph.central(model)
         self._container = container
         self._levels = levels
+        self._labels, self._texts = None, set()
         if report is not None:
             self.report_ = report
             self.log_likelihood_ = report["log_likelihood"]
@@ -277,40 +310,38 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         """A table for the fitted model."""
         model = self._fitted()
         data = _data.read(X, type(self).__name__)
-        known = getattr(self, "feature_names_in_", None)
-        self._check_features(data, known)
+        match_features(data, type(self).__name__, self._feature_names(), getattr(self, "n_features_in_", None))
         weights = _data.read_weights(sample_weight, data.n_rows)
-        names = None if data.names is not None or known is None else [str(name) for name in known]
-        if names is not None:
-            data.names = names
-        return data, data.table(read_kinds(self.kind), weights, model)
+        table = data.table(read_kinds(self.kind), weights, model, read_handle_unknown(self.handle_unknown))
+        warn_all(table.unseen, stacklevel=4)
+        return data, table
 
-    def _check_features(self, data: _data.Data, known: Any) -> None:
-        who = type(self).__name__
-        expected = getattr(self, "n_features_in_", None)
-        if known is not None and data.names is not None:
-            if list(known) != data.names:
-                raise ValueError(_names_differ([str(name) for name in known], data.names))
-        elif known is not None and data.container == "pandas":
-            warn_all([f"X does not have valid feature names, but {who} was fitted with feature names"], stacklevel=5)
-        if expected is not None and data.n_columns != expected:
-            raise ValueError(f"X has {data.n_columns} features, but {who} is expecting {expected} features as input.")
+    def _feature_names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def _is_node(self, name: Any) -> bool:
+        called = column_name(name)
+        return any(node == called for node, *_ in self._fitted().nodes())
 
     def _nodes(self, of: Any) -> list[str]:
         if of is None:
             return self.hidden_
-        if isinstance(of, str):
-            return [of]
+        if isinstance(of, str) or self._is_node(of):
+            return [column_name(of)]
         if not isinstance(of, Iterable):
             raise TypeError(f"of: {of!r} given; the name of a variable or a list of names is needed")
-        return [str(name) for name in of]
+        return [column_name(name) for name in of]
 
     def transform(self, X: Any) -> np.ndarray:
         """Posteriors of all hidden variables: a column for each state, or the mean and the variance of a Gaussian one.
 
-        A row of probability zero is NaN. Columns are named by `get_feature_names_out`.
+        A row of probability zero is NaN. Columns are named by `get_feature_names_out`. A model without hidden variables sees one
+        class of rows: it gives one column, ``constant``, of ones.
         """
-        _, table = self._read(X)
+        data, table = self._read(X)
+        if not self.hidden_:
+            return np.ones((data.n_rows, 1))
         return self._fitted().posterior(table, self.hidden_, read_n_jobs(self.n_jobs))
 
     @available_if(_has_states)
@@ -341,7 +372,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         if of is None and self.central_ is None:
             # Without hidden variables there is one kind of row.
             return np.zeros(data.n_rows, dtype=np.int64)
-        if of is not None and (not isinstance(of, str) or of == "*"):
+        if of is not None and (of == "*" if isinstance(of, str) else not self._is_node(of)):
             nodes = self._nodes(None if of == "*" else of)
             best = model.most_probable(table, nodes, n_jobs)
             has_states = all(labels_of[name][1] is not None for name in nodes)
@@ -354,15 +385,17 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         best = posterior.argmax(axis=1)
         if not observed:
             return best
-        values = _data.label_values(labels, self._levels.get(name))
+        values = _data.label_values(labels, self._levels.get(name), name in self._texts)
         array = np.array(values)
         return (array if array.dtype.kind in "biuf" else np.array(values, dtype=object))[best]
 
-    def _one(self, of: str | None) -> str:
+    def _one(self, of: Any) -> str:
         if of is None:
             if self.central_ is None:
                 raise ValueError("the model has no hidden variables; name an observed one (of)")
             return self.central_
+        if not isinstance(of, str) and self._is_node(of):
+            return column_name(of)
         if not isinstance(of, str):
             raise TypeError(f"of: {of!r} given; the name of a variable is needed")
         return of
@@ -391,52 +424,71 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         """Akaike's information criterion, ``-2 ln L + 2 · parameters``: lower is better."""
         return float(-2.0 * self.score_samples(X).sum() + 2.0 * self._fitted().n_free_parameters)
 
-    def impute(self, X: Any) -> Any:
-        """The table with its missing cells filled, in its own container: the most probable category, the mean of a number."""
+    def impute(self, X: Any, method: str = "mode", *, random_state: Any = None) -> Any:
+        """The table with its missing cells filled, in its own container.
+
+        Parameters
+        ----------
+        X : table
+        method : str, default="mode"
+            ``"mode"``: the most probable category given the rest of the row; the mean of continuous numbers, and of counts the
+            mean rounded. ``"mean"``: the mean of counts and of categories that are numbers, too (rounded where the column can
+            hold whole numbers only); other categories as by ``"mode"``. ``"draw"``: a draw from the joint distribution of all
+            missing cells of a row given the others, so that filled columns vary as the data do.
+        random_state : int, RandomState or Generator, optional
+            The seed of draws. None: that of the estimator; where that is None too, draws differ from call to call.
+        """
+        if not isinstance(method, str):
+            raise TypeError(f"method: {method!r} given; 'mode', 'mean' or 'draw' is needed")
         data, table = self._read(X)
-        values = self._fitted().impute(table, read_n_jobs(self.n_jobs))
-        columns = self._fitted().columns()
+        seed = draw_seed(random_state, self.random_state) if method == "draw" else 0
+        values = self._fitted().impute(table, method, seed, read_n_jobs(self.n_jobs))
         for name, levels in self._levels.items():
             data.levels.setdefault(name, levels)
-        return _data.fill(data, values, columns, data.column_names)
+        return _data.fill(data, values, self._fitted().columns(), method == "mean")
 
-    def sample(
-        self, n_samples: int = 1, *, hidden: bool = False, given: Mapping[str, Any] | None = None, random_state: Any = None
-    ) -> Any:
+    def sample(self, n_samples: int = 1, *, hidden: bool = False, given: Any = None, random_state: Any = None) -> Any:
         """Draws rows, in the container that was fitted to; with ``hidden``, also the states of the hidden variables.
 
-        The same ``random_state`` (None: that of the estimator) draws the same rows.
+        ``given`` is as in `query`. The same ``random_state`` draws the same rows. None is that of the estimator; where that is
+        None too, rows differ from call to call.
         """
         model = self._fitted()
         if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)):
             raise TypeError(f"n_samples: {n_samples!r} given; a whole number is needed")
         if n_samples < 1:
             raise ValueError(f"n_samples: {n_samples} given; a whole number ≥ 1 is needed")
-        seed = read_seed(self.random_state if random_state is None else random_state)
-        values = model.sample(int(n_samples), seed, bool(hidden), _evidence(given, model), read_n_jobs(self.n_jobs))
+        seed = draw_seed(random_state, self.random_state)
+        evidence = read_evidence(given, model, self._feature_names() or ())
+        values = model.sample(int(n_samples), seed, bool(hidden), evidence, read_n_jobs(self.n_jobs))
         columns = model.columns()
-        table = _data.make(self._container, values[:, : len(columns)], columns, self._levels)
+        labels = original_columns(self._labels, self._feature_names() or [], [name for name, _, _ in columns])
+        table = _data.make(self._container, values[:, : len(columns)], columns, self._levels, self._texts, labels)
         if not hidden:
             return table
         states = values[:, len(columns) :]
         has_states = all(labels is not None for _, observed, _, labels in model.nodes() if not observed)
         return table, states.astype(np.int64) if has_states else states
 
-    def query(self, given: Mapping[str, Any] | None = None, of: Any = None, *, joint: bool = False) -> Any:
+    def query(self, given: Any = None, of: Any = None, *, joint: bool = False) -> Any:
         """Exact conditional distributions: of each variable named (all hidden ones by default) given the values of others.
+
+        ``given`` is a dict of names and values, a pandas Series such as a row of a frame, or a data frame of one row; values that
+        are missing are not given.
 
         Gives ``{variable: {state: probability}}``, with ``{"mean": …, "variance": …}`` for variables without states. With
         ``joint``, the joint distribution as an array with an axis for each variable, or (means, covariances).
         """
         model = self._fitted()
         nodes = self._nodes(of)
+        evidence = read_evidence(given, model, self._feature_names() or ())
         labels = {name: states for name, _, _, states in model.nodes()}
         if joint:
-            values, covariances = model.joint(_evidence(given, model), nodes)
+            values, covariances = model.joint(evidence, nodes)
             if covariances is not None:
                 return np.array(values), np.array(covariances).reshape(len(nodes), len(nodes))
             return np.array(values).reshape([len(labels[name] or []) for name in nodes])
-        _, marginals = model.query(_evidence(given, model), nodes)
+        _, marginals = model.query(evidence, nodes)
         answer: dict[str, dict[str, float]] = {}
         for name, values in zip(nodes, marginals):
             states = labels[name]
@@ -444,7 +496,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         return answer
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns that `transform` gives: ``h1=0``, ``h1=1``, …, or ``h1.mean``, ``h1.variance``."""
+        """Names of the columns of `transform`: ``h1=0``, ``h1=1``, …, or ``h1.mean``, ``h1.variance``, or ``constant``."""
         model = self._fitted()
         if input_features is not None:
             known = getattr(self, "feature_names_in_", None)
@@ -457,7 +509,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         for name, observed, _, labels in model.nodes():
             if not observed:
                 names += [f"{name}={label}" for label in labels] if labels is not None else [f"{name}.mean", f"{name}.variance"]
-        return np.asarray(names, dtype=object)
+        return np.asarray(names or [_CONSTANT], dtype=object)
 
     # ---- the tree
 
@@ -470,18 +522,28 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         return _graph.nearest_items(self._fitted(), n)
 
     def distances(self) -> tuple[np.ndarray, list[str]]:
-        """Distances between the observed variables along the tree, and their names."""
+        """Distances between the observed variables along the tree, and their names.
+
+        Trees by ``select`` and ``hclt`` have no lengths of their own: theirs are ``-ln`` of the correlation that the model has
+        between the two ends of an edge.
+        """
         names, matrix = self._fitted().path_lengths()
-        return matrix, names
+        # Sums along a path from either end differ in their last bits.
+        lower = np.tril(matrix, -1)
+        return lower + lower.T, names
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model file, or what another ending asks for.
 
-        The endings are ``.nwk``, ``.dot``, ``.graphml``, ``.bif``, ``.xmlbif`` and ``.txt``; ``.gz`` or ``.zst`` compresses.
+        The endings are ``.json`` (also without one), ``.nwk``, ``.dot``, ``.graphml``, ``.bif``, ``.xmlbif`` and ``.txt``;
+        ``.gz`` or ``.zst`` compresses.
         """
         text = os.fspath(path)
-        stem = text[: -len(os.path.splitext(text)[1])] if text.endswith((".gz", ".zst")) else text
-        self._fitted().write(text, _FORMATS.get(os.path.splitext(stem)[1].lower(), "json"))
+        model = self._fitted()
+        if ending(text) not in _FORMATS:
+            known = ", ".join(known for known in _FORMATS if known)
+            raise ValueError(f"save: no format has the ending of {text!r}; give one of {known}")
+        model.write(text, _FORMATS[ending(text)])
 
     def to_newick(self) -> str:
         """The tree as Newick text."""
@@ -517,67 +579,3 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
-
-
-def _names_differ(known: list[str], given: list[str]) -> str:
-    message = "The feature names should match those that were passed during fit.\n"
-    unexpected, missing = sorted(set(given) - set(known)), sorted(set(known) - set(given))
-    for title, names in (
-        ("Feature names unseen at fit time", unexpected),
-        ("Feature names seen at fit time, yet now missing", missing),
-    ):
-        if names:
-            message += f"{title}:\n" + "".join(f"- {name}\n" for name in names[:5]) + ("- ...\n" if len(names) > 5 else "")
-    if not unexpected and not missing:
-        message += "Feature names must be in the same order as they were in fit.\n"
-    return message
-
-
-def _evidence(given: Mapping[str, Any] | None, model: _latentree.Model) -> list[tuple[str, str]]:
-    if given is None:
-        return []
-    if not isinstance(given, Mapping):
-        raise TypeError(f"given: {given!r} given; a dict of names and values is needed")
-    labels = {name: states for name, _, _, states in model.nodes()} | {name: states for name, _, states in model.columns()}
-    pairs = []
-    for name, value in given.items():
-        text = _data.label_text(value)
-        if isinstance(value, (bool, np.bool_)) and text not in (labels.get(str(name)) or [text]):
-            text = str(int(value))
-        pairs.append((str(name), text))
-    return pairs
-
-
-def _of_model(model: _latentree.Model) -> LatentTree:
-    estimator = LatentTree()
-    estimator._take(model, None, "numpy", {})
-    columns = [name for name, _, _ in model.columns()]
-    if columns:
-        estimator.n_features_in_ = len(columns)
-        estimator.feature_names_in_ = np.asarray(columns, dtype=object)
-    return estimator
-
-
-def read_model(path: str | os.PathLike[str], hidden: Iterable[str] = ()) -> LatentTree:
-    """Reads a model file, BIF, XMLBIF or the tree of a Newick file, as a fitted estimator.
-
-    Nodes of a BIF file that are hidden are named by ``hidden``.
-    """
-    return _of_model(_latentree.Model.read(os.fspath(path), [str(name) for name in hidden]))
-
-
-def from_networkx(graph: Any) -> LatentTree:
-    """An estimator from a networkx graph, which must be a tree or a forest.
-
-    Nodes with an attribute ``table`` (as `LatentTree.to_networkx` gives) make a fitted model; without tables, the tree is kept
-    and its parameters are to be learned by `LatentTree.fit`. A node is observed if its attribute ``observed`` says so; without
-    it, if it is a leaf.
-    """
-    kind, text = _graph.from_networkx(graph)
-    if kind == "model":
-        return _of_model(_latentree.Model.from_json(text))
-    _latentree.Model.from_tree(text)
-    return LatentTree(tree=text)
-
-
-__all__ = ["HAS_SKLEARN", "LatentTree", "from_networkx", "read_model"]

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from . import _data, _latentree
-from ._options import read_kinds, read_n_jobs
+from ._options import ending, read_handle_unknown, read_kinds, read_n_jobs
 from ._warnings import warn_all
 
 
@@ -22,6 +22,9 @@ class Moments:
         ``"ignore"`` for all columns, or by column name (``"*"`` is every column that is not named).
     n_jobs : int, optional
         Number of threads; by default all cores.
+    handle_unknown : str, default="error"
+        Labels in later rows that the first rows did not have: ``"error"``, or ``"missing"`` cells with a warning. Missing cells
+        bias the statistics: better give the first rows as categories that list all levels.
 
     Examples
     --------
@@ -33,9 +36,10 @@ class Moments:
     100
     """
 
-    def __init__(self, kind: Any = None, n_jobs: int | None = None) -> None:
+    def __init__(self, kind: Any = None, n_jobs: int | None = None, handle_unknown: str = "error") -> None:
         self.kind = kind
         self.n_jobs = n_jobs
+        self.handle_unknown = handle_unknown
         self._sums = _latentree.Moments()
 
     def update(self, X: Any, sample_weight: Any = None) -> Moments:
@@ -43,8 +47,9 @@ class Moments:
         data = _data.read(X, "Moments")
         weights = _data.read_weights(sample_weight, data.n_rows)
         is_first = self._sums.n_rows == 0
-        table = data.table(read_kinds(self.kind), weights, None if is_first else self._sums)
-        warn_all(table.warnings, stacklevel=3)
+        handle_unknown = read_handle_unknown(self.handle_unknown)
+        table = data.table(read_kinds(self.kind), weights, None if is_first else self._sums, handle_unknown)
+        warn_all([*table.warnings, *table.unseen], stacklevel=3)
         self._sums.update(table, read_n_jobs(self.n_jobs))
         return self
 
@@ -59,7 +64,7 @@ class Moments:
 
     def copy(self) -> Moments:
         """Moments that have seen the same rows."""
-        new = Moments(self.kind, self.n_jobs)
+        new = Moments(self.kind, self.n_jobs, self.handle_unknown)
         new._sums = _latentree.Moments.from_bytes(self._sums.to_bytes())
         return new
 
@@ -84,8 +89,11 @@ class Moments:
         return self._sums.names
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a ``.moments`` file; ``.gz`` and ``.zst`` endings compress."""
-        self._sums.save(os.fspath(path))
+        """Writes a ``.moments`` file; ``.moments.gz`` and ``.moments.zst`` compress."""
+        text = os.fspath(path)
+        if ending(text) != ".moments":
+            raise ValueError(f"save: {text!r} given; the name of a file that ends in .moments (.gz, .zst) is needed")
+        self._sums.save(text)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Moments:
@@ -108,10 +116,12 @@ class Moments:
         return new
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"kind": self.kind, "n_jobs": self.n_jobs, "sums": self._sums.to_bytes()}
+        options = {"kind": self.kind, "n_jobs": self.n_jobs, "handle_unknown": self.handle_unknown}
+        return options | {"sums": self._sums.to_bytes()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.kind, self.n_jobs = state["kind"], state["n_jobs"]
+        self.handle_unknown = state.get("handle_unknown", "error")
         self._sums = _latentree.Moments.from_bytes(state["sums"])
 
     def __repr__(self) -> str:

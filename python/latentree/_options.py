@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ def read_kinds(kind: Any) -> list[tuple[str, str]]:
         for name, value in kind.items():
             if not isinstance(value, str):
                 raise TypeError(f"kind: {value!r} given for {name!r}; categorical, binary, continuous, count or ignore is needed")
-        return [(str(name), value) for name, value in kind.items()]
+        return [(column_name(name), value) for name, value in kind.items()]
     raise TypeError(f"kind: {kind!r} given; the name of a kind, or a dict of column names and kinds is needed")
 
 
@@ -37,8 +38,21 @@ def read_n_jobs(n_jobs: Any) -> int:
     return min(int(n_jobs), 4096)
 
 
+def read_handle_unknown(handle_unknown: Any) -> str:
+    """What becomes of labels that the fitted table did not have."""
+    if handle_unknown not in ("missing", "error"):
+        raise ValueError(f"handle_unknown: {handle_unknown!r} given; 'missing' or 'error' is needed")
+    return handle_unknown
+
+
+def draw_seed(*random_states: Any) -> int:
+    """The seed of something that is to differ from call to call: the first one given, or fresh entropy."""
+    given = next((it for it in random_states if it is not None), None)
+    return secrets.randbits(63) if given is None else read_seed(given)
+
+
 def read_seed(random_state: Any) -> int:
-    """The seed; None is 0, so that the same data give the same model."""
+    """The seed of fitting; None is 0, so that the same data give the same model."""
     if random_state is None:
         return 0
     if isinstance(random_state, np.random.RandomState):
@@ -51,6 +65,17 @@ def read_seed(random_state: Any) -> int:
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_state: {seed} given; a whole number from 0 to 2**64 - 1 is needed")
     return seed
+
+
+def ending(path: str) -> str:
+    """The ending of a file's name in small letters, without that of a compression."""
+    stem, last = os.path.splitext(os.path.basename(path))
+    return (os.path.splitext(stem)[1] if last.lower() in (".gz", ".zst") else last).lower()
+
+
+def column_name(label: Any) -> str:
+    """The name of a column that another library calls by any object; the same for a number of numpy and of Python."""
+    return str(tuple(plain(part) for part in label)) if isinstance(label, tuple) else str(plain(label))
 
 
 def plain(value: Any) -> Any:

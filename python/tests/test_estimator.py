@@ -14,11 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from conftest import draw
-from latentree import LatentTree, Moments, from_networkx, read_model
+from latentree import LatentTree, LatentTreeWarning, Moments, from_networkx, read_model
 
 
 def test_it_passes_the_checks_of_scikit_learn():
     results = check_estimator(LatentTree(), on_skip=None)
+    assert len(results) > 30
     assert not [result for result in results if result["status"] in ("failed", "xfail")]
 
 
@@ -63,11 +64,20 @@ def test_the_number_of_threads_does_not_show(answers, kind):
 
 
 def test_seeds_are_seeds(fitted, answers):
-    assert (fitted.sample(50) == fitted.sample(50)).all()
+    assert (fitted.sample(50, random_state=1) == fitted.sample(50, random_state=1)).all()
     assert (fitted.sample(50, random_state=1) != fitted.sample(50, random_state=2)).any()
-    once = LatentTree(random_state=np.random.RandomState(0)).fit(answers).to_json()
-    assert LatentTree(random_state=np.random.RandomState(0)).fit(answers).to_json() == once
-    LatentTree(random_state=np.random.default_rng(0)).fit(answers)
+    for make in (np.random.RandomState, np.random.default_rng):
+        once = LatentTree(random_state=make(0), start="random").fit(answers)
+        assert LatentTree(random_state=make(0), start="random").fit(answers).to_json() == once.to_json()
+        assert (once.sample(50) != once.sample(50)).any(), "a generator goes on"
+
+
+def test_samples_without_a_seed_differ_and_models_do_not(fitted, answers):
+    assert fitted.random_state is None
+    assert (fitted.sample(50) != fitted.sample(50)).any()
+    assert LatentTree().fit(answers).to_json() == fitted.to_json()
+    seeded = LatentTree(random_state=4).fit(answers)
+    assert (seeded.sample(50) == seeded.sample(50)).all()
 
 
 def test_weights_are_repeated_rows(answers):
@@ -215,6 +225,44 @@ def test_moments_of_numbers_give_a_whole_model(tmp_path):
     moments.save(tmp_path / "a.moments")
     tree = LatentTree().fit(Moments.load(tmp_path / "a.moments"))
     np.testing.assert_allclose(tree.score(X), LatentTree(parameters="auto").fit(X).score(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{"select": "bic"}, {"structure": "hclt"}, {"structure": "reg-clnj"}, {}], ids=str)
+def test_distances_are_there_whatever_found_the_tree(answers, options):
+    tree = LatentTree(**options, n_states=2).fit(answers)
+    distances, names = tree.distances()
+    assert names == [f"x{ix + 1}" for ix in range(8)] and (np.diag(distances) == 0).all()
+    np.testing.assert_array_equal(distances, distances.T)
+    if options and all(length is None for _, _, length, _ in tree.edges()):
+        # Without lengths of their own, two-state trees have those of the correlations in the model.
+        for i, j in ((0, 1), (0, 5), (3, 7)):
+            p = tree.query(of=[names[i], names[j]], joint=True)
+            a, b = p[1].sum(), p[:, 1].sum()
+            correlation = (p[1, 1] - a * b) / np.sqrt(a * (1 - a) * b * (1 - b))
+            assert np.exp(-distances[i, j]) == pytest.approx(abs(correlation), rel=1e-6)
+    within = distances[:4, :4][np.triu_indices(4, 1)].mean()
+    assert within < distances[:4, 4:].mean()
+
+
+def test_without_hidden_variables_there_is_one_constant_column():
+    noise = np.random.default_rng(0).integers(2, size=(300, 4))
+    with pytest.warns(LatentTreeWarning, match="no hidden variable.*constant column"):
+        tree = LatentTree().fit(noise)
+    assert tree.hidden_ == []
+    np.testing.assert_array_equal(tree.transform(noise), np.ones((300, 1)))
+    assert tree.get_feature_names_out().tolist() == ["constant"]
+    assert list(clone(tree).set_output(transform="pandas").fit(noise).transform(noise)) == ["constant"]
+    pipeline = make_pipeline(LatentTree(), LogisticRegression()).fit(noise, noise[:, 0])
+    assert set(pipeline.predict(noise)) == {int(noise[:, 0].mean() > 0.5)}
+
+
+def test_a_file_is_written_in_the_format_of_its_ending(fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    assert (tmp_path / "model").read_text() == fitted.to_json()
+    for name in ("model.foo", "model.html", "model.json.xz", "model.png.gz"):
+        with pytest.raises(ValueError, match="ending"):
+            fitted.save(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_pictures_are_drawn(fitted):

@@ -76,6 +76,9 @@ pub(crate) struct DataArgs {
     /// Column of row weights
     #[arg(long, value_name = "COLUMN")]
     pub(crate) weights: Option<String>,
+    /// Labels that the model (or --schema) does not have: missing (with a note that counts them) or error [default: missing; error for --schema]
+    #[arg(long, value_name = "missing|error")]
+    pub(crate) unseen: Option<String>,
 }
 
 /// A model file.

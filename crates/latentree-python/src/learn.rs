@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt};
 
-use crate::error::{guarded, to_python};
+use crate::error::{guarded, to_python, with_python_names};
 use crate::model::Model;
 use crate::moments::Moments;
 use crate::table::Table;
@@ -85,7 +85,8 @@ fn learning(options: &Bound<'_, PyDict>) -> PyResult<Learning> {
 }
 
 /// The result: the model, and what the command line prints as JSON.
-fn finish(learned: Learned) -> (Model, String) {
+fn finish(mut learned: Learned) -> (Model, String) {
+    learned.warnings.iter_mut().for_each(|warning| *warning = with_python_names(warning));
     let report = learned.to_json();
     (Model::new(learned.file), report.to_string())
 }

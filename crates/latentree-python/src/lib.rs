@@ -19,6 +19,8 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _latentree {
     #[pymodule_export]
+    use super::error::python_message;
+    #[pymodule_export]
     use super::learn::{learn, learn_distances};
     #[pymodule_export]
     use super::model::Model;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use latentree::data::{BatchSource as _, Block, Kind};
-use latentree::inference::{Evidence, Inference, JointAnswer};
+use latentree::inference::{Evidence, Imputation, Inference, JointAnswer};
 use latentree::model::{Domain, LatentTree, Marginal, ModelFile, ReadModelOptions, read_model};
 use latentree::report::{Format, export, render};
 use latentree::{Error, NodeIx, Observer, Result};
@@ -285,14 +285,23 @@ impl Model {
         Ok(PyArray1::from_vec(py, values))
     }
 
-    /// All columns with missing cells filled: codes or numbers.
-    fn impute<'py>(&self, py: Python<'py>, table: &Bound<'py, Table>, n_jobs: usize) -> PyResult<Matrix<'py>> {
+    /// All columns with missing cells filled: codes or numbers; with the method `mean`, numbers also of labels that are numbers.
+    fn impute<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Bound<'py, Table>,
+        method: &str,
+        seed: u64,
+        n_jobs: usize,
+    ) -> PyResult<Matrix<'py>> {
+        let method: Imputation = method.parse().map_err(to_python)?;
         let (file, table) = (Arc::clone(&self.file), Arc::clone(&table.get().dataset));
         let (n_rows, n_columns) = (table.n_rows() as usize, table.schema().columns().len());
         let values = worker::run(py, n_jobs, None, move |progress| {
             let mut values = Vec::with_capacity(n_rows.saturating_mul(n_columns));
             over_batches(&file, &table, progress, |inference, batch| {
-                push_rows(&mut values, &inference.impute(batch)?);
+                let columns = inference.impute_by(batch, method, seed)?;
+                (0..batch.n_rows).for_each(|row| values.extend(columns.iter().map(|column| column[row])));
                 Ok(())
             })?;
             Ok(values)
@@ -350,10 +359,16 @@ impl Model {
         })
     }
 
-    /// Distances between observed nodes along the tree, NaN between trees, with the nodes' names.
+    /// Distances between observed nodes along the tree, NaN between trees, with the nodes' names. A tree without lengths has those
+    /// that follow from the model's tables.
     fn path_lengths<'py>(&self, py: Python<'py>) -> PyResult<(Vec<String>, Matrix<'py>)> {
         guarded(|| {
-            let tree = self.file.tree();
+            let has_lengths = self.file.tree().edges().all(|edge| edge.length.is_some_and(|length| !length.is_nan()));
+            let own = match &*self.file {
+                ModelFile::LatentTree(model) if !has_lengths => Some(model.correlation_lengths()),
+                _ => None,
+            };
+            let tree = own.as_ref().unwrap_or_else(|| self.file.tree());
             let lengths = tree.path_lengths().map_err(to_python)?;
             let n = lengths.nodes().len();
             let cells = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use latentree::Error;
 use latentree::data::{
-    Dataset, KindOverride, Loaded, MemoryRows, MemoryTable, ReadOptions, Schema, Values, from_sparse_rows, from_values,
+    Dataset, KindOverride, Loaded, MemoryRows, MemoryTable, ReadOptions, Schema, Unseen, Values, from_sparse_rows, from_values,
 };
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use crate::error::{guarded, to_python};
+use crate::error::{guarded, to_python, with_python_names};
 use crate::model::Model;
 use crate::moments::Moments;
 
@@ -21,6 +21,7 @@ use crate::moments::Moments;
 pub(crate) struct Table {
     pub(crate) dataset: Arc<Dataset>,
     warnings: Vec<String>,
+    unseen: Vec<String>,
 }
 
 /// What is common to all kinds of tables.
@@ -34,6 +35,7 @@ impl Settings {
         kinds: Vec<(String, String)>,
         weights: Option<PyReadonlyArray1<'_, f64>>,
         like: Option<&Bound<'_, PyAny>>,
+        unseen: Option<&str>,
     ) -> PyResult<Self> {
         let mut options = ReadOptions::default();
         for (name, kind) in kinds {
@@ -45,6 +47,9 @@ impl Settings {
         }
         if let Some(schema) = like.map(schema_of).transpose()?.flatten() {
             options = options.schema(schema);
+        }
+        if let Some(unseen) = unseen {
+            options = options.unseen(unseen.parse().map_err(to_python)?);
         }
         Ok(Self { options, weights: weights.map(|weights| weights.as_array().to_vec()) })
     }
@@ -62,7 +67,10 @@ fn schema_of(like: &Bound<'_, PyAny>) -> PyResult<Option<Arc<Schema>>> {
 
 fn finish(loaded: Result<Loaded, Error>) -> PyResult<Table> {
     let loaded = loaded.map_err(to_python)?;
-    Ok(Table { dataset: Arc::new(loaded.dataset), warnings: loaded.warnings })
+    // Columns that the model does not have are those it left out when it was fitted: the names were compared before.
+    let unseen = Unseen { columns: None, ..loaded.unseen }.notes();
+    let warnings = loaded.warnings.iter().map(|warning| with_python_names(warning)).collect();
+    Ok(Table { dataset: Arc::new(loaded.dataset), warnings, unseen })
 }
 
 /// Calls a macro with all types of numbers that arrays are read of.
@@ -209,7 +217,7 @@ fn objects(list: &Bound<'_, PyList>, name: &str) -> PyResult<Values> {
 impl Table {
     /// A table from columns: one-dimensional arrays, lists of objects, or (codes, texts, are_levels).
     #[staticmethod]
-    #[pyo3(signature = (names, named, columns, kinds, weights=None, like=None))]
+    #[pyo3(signature = (names, named, columns, kinds, weights=None, like=None, unseen=None))]
     fn from_columns(
         names: Vec<String>,
         named: bool,
@@ -217,9 +225,10 @@ impl Table {
         kinds: Vec<(String, String)>,
         weights: Option<PyReadonlyArray1<'_, f64>>,
         like: Option<&Bound<'_, PyAny>>,
+        unseen: Option<&str>,
     ) -> PyResult<Self> {
         guarded(|| {
-            let Settings { options, weights } = Settings::new(kinds, weights, like)?;
+            let Settings { options, weights } = Settings::new(kinds, weights, like, unseen)?;
             let columns = columns.iter().zip(&names).map(|(item, name)| column(&item, name)).collect::<PyResult<Vec<_>>>()?;
             let n_rows = columns.first().map_or(0, |column| column.0);
             if columns.len() != names.len() {
@@ -234,7 +243,7 @@ impl Table {
 
     /// A table from an array with one row for each row.
     #[staticmethod]
-    #[pyo3(signature = (names, named, matrix, kinds, weights=None, like=None))]
+    #[pyo3(signature = (names, named, matrix, kinds, weights=None, like=None, unseen=None))]
     fn from_matrix(
         names: Vec<String>,
         named: bool,
@@ -242,9 +251,10 @@ impl Table {
         kinds: Vec<(String, String)>,
         weights: Option<PyReadonlyArray1<'_, f64>>,
         like: Option<&Bound<'_, PyAny>>,
+        unseen: Option<&str>,
     ) -> PyResult<Self> {
         guarded(|| {
-            let Settings { options, weights } = Settings::new(kinds, weights, like)?;
+            let Settings { options, weights } = Settings::new(kinds, weights, like, unseen)?;
             macro_rules! try_each {
                 ($($kind:ty),*) => { $(
                     if let Ok(array) = matrix.cast::<PyArray2<$kind>>() {
@@ -267,7 +277,7 @@ impl Table {
 
     /// A table from compressed sparse rows.
     #[staticmethod]
-    #[pyo3(signature = (names, named, starts, columns, values, kinds, weights=None, like=None))]
+    #[pyo3(signature = (names, named, starts, columns, values, kinds, weights=None, like=None, unseen=None))]
     #[expect(clippy::too_many_arguments, reason = "they are named by the one caller")]
     fn from_sparse(
         names: Vec<String>,
@@ -278,9 +288,10 @@ impl Table {
         kinds: Vec<(String, String)>,
         weights: Option<PyReadonlyArray1<'_, f64>>,
         like: Option<&Bound<'_, PyAny>>,
+        unseen: Option<&str>,
     ) -> PyResult<Self> {
         guarded(|| {
-            let Settings { options, weights } = Settings::new(kinds, weights, like)?;
+            let Settings { options, weights } = Settings::new(kinds, weights, like, unseen)?;
             let rows = MemoryRows {
                 names,
                 named,
@@ -303,5 +314,11 @@ impl Table {
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
+    }
+
+    /// Labels that the model does not know and that were read as missing, a sentence for each column.
+    #[getter]
+    fn unseen(&self) -> Vec<String> {
+        self.unseen.clone()
     }
 }

@@ -27,16 +27,22 @@
 //! let model = Simulation::new(Shape::Star, 5).family(family).model()?;
 //! let inference = Inference::new(&model);
 //!
-//! // Rows drawn from it, and how probable the first ones are.
-//! let rows = inference.sample(1000, 0)?;
-//! let log_likelihoods = inference.log_likelihood(&rows.batches()[0])?;
-//! assert!(log_likelihoods.iter().all(|value| value.is_finite() && *value < 0.0));
-//!
-//! // What the hidden variable is when x1 is 1.
+//! // What the hidden variable is when x1 is 1, and how probable that is.
 //! let mut evidence = Evidence::none(&model);
 //! evidence.set(&model, "x1", "1")?;
 //! let answer = inference.query(&evidence, &[model.find("h1")?])?;
-//! assert!((answer.marginals[0].1.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+//! let prior = inference.query(&Evidence::none(&model), &[model.find("x1")?, model.find("h1")?])?;
+//! let probability = prior.marginals[0].1[1];
+//! assert!((answer.log_evidence - probability.ln()).abs() < 1e-12);
+//! assert!((answer.marginals[0].1[1] - prior.marginals[1].1[1]).abs() > 0.1);
+//!
+//! // Rows drawn from it: x1 is 1 as often as that. And how probable each of them is.
+//! let rows = inference.sample(1000, 0)?;
+//! let first = &rows.batches()[0];
+//! let share = (0..first.n_rows).filter(|&row| first.number(row, latentree::ColIx::new(0)) == 1.0).count() as f64 / 1000.0;
+//! assert!((share - probability).abs() < 0.05);
+//! let log_likelihoods = inference.log_likelihood(first)?;
+//! assert_eq!(log_likelihoods.len(), 1000);
 //! # Ok::<(), latentree::Error>(())
 //! ```
 //!
@@ -62,6 +68,8 @@ pub mod selection;
 pub mod simulate;
 pub mod structure;
 pub mod tensor;
+#[cfg(test)]
+mod test_data;
 pub mod tree;
 
 pub use error::{Error, Place, Result};

@@ -6,7 +6,7 @@ use latentree::report::weak_pairs;
 use latentree::{ColIx, Result, VarIx};
 use serde_json::{Map, Value, json};
 
-use super::open_data;
+use super::{note_unseen, open_data};
 use crate::Failure;
 use crate::args::DescribeArgs;
 use crate::printer::{Printer, number, shown, table};
@@ -30,6 +30,7 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
     } else {
         None
     };
+    let unseen = note_unseen(&reader, printer);
     let cells = summary.n_rows() * n_columns as u64;
     let missing: u64 = summary.columns().iter().map(|column| column.missing).sum();
     let nonzero: u64 = summary.columns().iter().map(|column| column.nonzero).sum();
@@ -49,6 +50,7 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
         "pairs_never_together": weak.map(|weak| weak.never_together),
         "digest": reader.digest(),
         "warnings": warnings,
+        "unseen": unseen,
     });
     let all = schema.variables().len();
     let listed = if args.top == 0 { all } else { args.top.min(all) };

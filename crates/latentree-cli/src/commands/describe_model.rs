@@ -6,7 +6,7 @@ use latentree::Result;
 use latentree::data::BatchSource;
 use latentree::report::{Goodness, GoodnessOptions, HiddenVariable, goodness};
 
-use super::{open_model, open_model_and_data, refuse_reading};
+use super::{note_unseen, open_model, open_model_and_data, refuse_reading};
 use crate::Failure;
 use crate::args::{DescribeArgs, ModelArgs};
 use crate::printer::{Printer, number, shown, table};
@@ -19,19 +19,21 @@ const LISTED: usize = 10;
 pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure> {
     let most = if args.top == 0 { usize::MAX } else { args.top };
     let options = GoodnessOptions { profile_variables: PROFILE, pairs: most.min(1000) };
-    let found = match &args.rows {
+    let (found, unseen) = match &args.rows {
         None => {
             refuse_reading(&args.reading, "it says how data are read, and a model is given")?;
-            goodness(&open_model(&args.data, &[], None)?, None, options, printer)?
+            (goodness(&open_model(&args.data, &[], None)?, None, options, printer)?, None)
         }
         Some(rows) => {
             let model = ModelArgs { model: args.data.clone(), hidden: Vec::new() };
             let (model, mut reader) = open_model_and_data(&model, rows, &args.reading, printer)?;
             let source: &mut dyn BatchSource = &mut reader;
-            goodness(&model, Some(source), options, printer).map_err(|error| error.in_file(rows))?
+            let found = goodness(&model, Some(source), options, printer).map_err(|error| error.in_file(rows))?;
+            (found, Some(note_unseen(&reader, printer)))
         }
     };
-    let json = serde_json::to_value(&found).unwrap_or_default();
+    let mut json = serde_json::to_value(&found).unwrap_or_default();
+    json["unseen"] = serde_json::json!(unseen);
     printer.result(&json, |out| write(out, &found, most))?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use latentree::moments::PairMoments;
 use latentree::{Error, Result};
 use serde_json::json;
 
-use super::{open_data, refuse_reading};
+use super::{note_unseen, open_data, refuse_reading};
 use crate::Failure;
 use crate::args::{DataArgs, DistancesArgs};
 use crate::printer::{Printer, number};
@@ -74,7 +74,9 @@ fn open_moments(path: &Path, reading: &DataArgs, options: &DistanceOptions, prin
         return PairMoments::load(path);
     }
     let mut reader = open_data(path, reading, printer)?;
-    pair_moments(&mut reader, options, printer)
+    let moments = pair_moments(&mut reader, options, printer)?;
+    note_unseen(&reader, printer);
+    Ok(moments)
 }
 
 /// What is said of the distances.

@@ -6,7 +6,7 @@ use latentree::model::LatentTree;
 use latentree::{Error, NodeIx, Observer, Result};
 use serde_json::json;
 
-use super::open_model_and_data;
+use super::{note_unseen, open_model_and_data};
 use crate::Failure;
 use crate::args::InferArgs;
 use crate::printer::Printer;
@@ -62,13 +62,14 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
         }
         writer.finish()?;
     }
+    let unseen = note_unseen(&reader, printer);
     if impossible > 0 {
         printer.note(&format!("{impossible} rows have probability zero under the model; their fields are empty"));
     }
     if args.output.as_os_str() == "-" {
         return Ok(());
     }
-    let json = json!({"rows": rows, "columns": columns, "impossible_rows": impossible});
+    let json = json!({"rows": rows, "columns": columns, "impossible_rows": impossible, "unseen": unseen});
     printer
         .result(&json, |out| writeln!(out, "{rows} rows of {} columns written to {}", columns.len(), args.output.display()))?;
     Ok(())

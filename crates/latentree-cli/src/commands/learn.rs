@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use latentree::data::{BatchSource, Dataset, Reader};
+use latentree::data::{BatchSource, Dataset, Reader, Unseen};
 use latentree::distance::{DistanceMatrix, DistanceOptions};
 use latentree::learn::{Criterion, EmStart, Learned, Learning, Source, Stage, Validation, tree_over};
 use latentree::model::{Marginal, ModelFile};
@@ -19,7 +19,7 @@ use serde_json::json;
 use super::distances::MOMENTS_ARE_READ;
 use super::report::{shown_name, write_page};
 use super::simulate::read_tree;
-use super::{check_page, is_stream, open_data, read_options, refuse_reading};
+use super::{check_page, is_stream, note_unseen, open_data, read_options, refuse_reading};
 use crate::Failure;
 use crate::args::LearnArgs;
 use crate::printer::{Printer, number};
@@ -53,8 +53,11 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
         };
         learning = learning.tree(Some(tree_over(&tree, schema).map_err(|error| error.in_file(file))?));
     }
+    let mut unseen = Unseen::default();
     if let (Some(text), Opened::Rows(reader)) = (&args.validation, &opened) {
-        learning = learning.validation(Some(validation(text, args, reader, printer)?));
+        let (rows, found) = validation(text, args, reader, printer)?;
+        learning = learning.validation(Some(rows));
+        unseen = found;
     } else if args.validation.is_some() {
         return Err(Error::option("--validation", "it stops EM, which needs rows to learn from; learn from the data").into());
     }
@@ -63,13 +66,16 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
             return Err(Error::option("--candidates", "they are compared by models of rows; learn from the data").into());
         };
         let candidates = learning.candidates(Source::Rows(&mut *reader), printer).map_err(|error| error.in_file(path))?;
+        note_unseen(&reader, printer);
         return Ok(super::learn_candidates::show(&candidates, printer)?);
     }
     let mut opened = opened;
     let learned = match &mut opened {
         Opened::Rows(reader) => learning.run(Source::Rows(&mut **reader), printer).map(|learned| {
             let mut learned = learned.with_data_digest(reader.digest());
-            learned.warnings.splice(0..0, reader.warnings().iter().cloned());
+            // Of the rows to learn from, only labels that --schema does not list can be unseen.
+            unseen.labels.extend(note_unseen(reader, printer).labels);
+            learned.warnings.splice(0..0, reader.warnings().iter().cloned().chain(unseen.notes()));
             learned
         }),
         Opened::Moments(moments) => learning.run(Source::Moments((**moments).clone()), printer),
@@ -95,7 +101,7 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
     if is_stream(output) {
         return Ok(());
     }
-    Ok(show(args, &learned, printer)?)
+    Ok(show(args, &learned, &unseen, printer)?)
 }
 
 fn learning(args: &LearnArgs, seed: u64) -> Result<Learning> {
@@ -139,10 +145,10 @@ fn learning(args: &LearnArgs, seed: u64) -> Result<Learning> {
 }
 
 /// Rows to validate on: a share of the data, or a file with their columns.
-fn validation(text: &str, args: &LearnArgs, reader: &Reader, printer: &Printer) -> Result<Validation> {
+fn validation(text: &str, args: &LearnArgs, reader: &Reader, printer: &Printer) -> Result<(Validation, Unseen)> {
     let path = Path::new(text);
     match text.parse::<f64>() {
-        Ok(fraction) if !path.exists() => return Ok(Validation::Fraction(fraction)),
+        Ok(fraction) if !path.exists() => return Ok((Validation::Fraction(fraction), Unseen::default())),
         _ => {}
     }
     let mut options = read_options(&args.reading)?.schema(Arc::clone(reader.schema()));
@@ -166,7 +172,9 @@ fn validation(text: &str, args: &LearnArgs, reader: &Reader, printer: &Printer) 
         });
     }
     rows.warnings().iter().for_each(|warning| printer.note(warning));
-    Ok(Validation::Rows(Dataset::read(&mut rows)?))
+    let dataset = Dataset::read(&mut rows)?;
+    let unseen = note_unseen(&rows, printer);
+    Ok((Validation::Rows(dataset), unseen))
 }
 
 fn open(args: &LearnArgs, path: &Path, printer: &Printer) -> Result<Opened> {
@@ -196,10 +204,11 @@ fn write(file: &ModelFile, format: Format, path: &Path) -> Result<()> {
     }
 }
 
-fn show(args: &LearnArgs, learned: &Learned, printer: &Printer) -> std::io::Result<()> {
+fn show(args: &LearnArgs, learned: &Learned, unseen: &Unseen, printer: &Printer) -> std::io::Result<()> {
     let tree = learned.tree();
     let mut json = learned.to_json();
     json["bootstrap"] = json!(args.bootstrap);
+    json["unseen"] = json!(unseen);
     if printer.is_json()
         && let Some(model) = learned.model()
     {

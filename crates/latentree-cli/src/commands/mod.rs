@@ -21,7 +21,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use latentree::data::{BatchSource, KindOverride, ReadOptions, Reader};
+use latentree::data::{BatchSource, KindOverride, ReadOptions, Reader, Unseen};
 use latentree::inference::Evidence;
 use latentree::model::{LatentTree, ModelFile, ReadModelOptions, read_model};
 use latentree::{Error, Result};
@@ -89,6 +89,9 @@ fn read_options(args: &DataArgs) -> Result<ReadOptions> {
     if let Some(weights) = &args.weights {
         options = options.weights(weights);
     }
+    if let Some(unseen) = &args.unseen {
+        options = options.unseen(unseen.parse()?);
+    }
     Ok(options)
 }
 
@@ -119,6 +122,13 @@ fn check_page(path: &Path) -> Result<()> {
 /// Checks the ending of a file of moments.
 fn check_moments(path: &Path) -> Result<()> {
     latentree::file::known_ending(path, "moments", &["moments"]).map(|_| ())
+}
+
+/// Says what was read that the model does not know; to be called when all rows have been read.
+fn note_unseen(reader: &Reader, printer: &Printer) -> Unseen {
+    let unseen = reader.unseen();
+    unseen.notes().iter().for_each(|note| printer.note(note));
+    unseen
 }
 
 /// Opens data, inferring kinds.

@@ -5,7 +5,7 @@ use latentree::data::BatchSource;
 use latentree::moments::{PairMoments, fold};
 use serde_json::json;
 
-use super::{check_moments, is_stream, open_data};
+use super::{check_moments, is_stream, note_unseen, open_data};
 use crate::Failure;
 use crate::args::MomentsArgs;
 use crate::printer::Printer;
@@ -15,12 +15,14 @@ pub(crate) fn run(args: &MomentsArgs, printer: &Printer) -> Result<(), Failure> 
     let mut reader = open_data(&args.data, &args.reading, printer)?;
     let empty = PairMoments::new(reader.schema().clone())?;
     let moments = fold(&mut reader, empty, printer)?;
+    let unseen = note_unseen(&reader, printer);
     moments.save(&args.output)?;
     if is_stream(&args.output) {
         return Ok(());
     }
     let bytes = std::fs::metadata(&args.output).map_or(0, |metadata| metadata.len());
-    let json = json!({"rows": moments.n_rows(), "bytes": bytes, "variables": moments.schema().variables().len()});
+    let n_variables = moments.schema().variables().len();
+    let json = json!({"rows": moments.n_rows(), "bytes": bytes, "variables": n_variables, "unseen": unseen});
     printer.result(&json, |out| writeln!(out, "{} rows in {bytes} bytes: {}", moments.n_rows(), args.output.display()))?;
     Ok(())
 }

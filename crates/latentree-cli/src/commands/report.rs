@@ -9,7 +9,7 @@ use latentree::{Error, Result};
 use serde_json::json;
 
 use super::simulate::{is_newick, read_tree};
-use super::{check_page, is_stream, open_model_and_data, open_model_file, refuse_reading};
+use super::{check_page, is_stream, note_unseen, open_model_and_data, open_model_file, refuse_reading};
 use crate::Failure;
 use crate::args::ReportArgs;
 use crate::printer::Printer;
@@ -22,6 +22,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     }
     let title = args.title.clone().unwrap_or_else(|| shown_name(path));
     let mut options = PageOptions::new(title);
+    let mut unseen = None;
     let (file, html) = match &args.data {
         Some(data) if is_newick(path) => {
             let problem = format!(
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
             let (model, mut reader) = open_model_and_data(&args.model, data, &args.reading, printer)?;
             let source: &mut dyn BatchSource = &mut reader;
             let html = page(&model, Some(source), &options, printer)?;
+            unseen = Some(note_unseen(&reader, printer));
             (ModelFile::from(model), html)
         }
         None => {
@@ -50,8 +52,13 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     save(&args.output, &html)?;
     if !is_stream(&args.output) {
         let tree = file.tree();
-        let json =
-            json!({"nodes": tree.n_nodes(), "observed": tree.n_observed(), "hidden": tree.n_hidden(), "bytes": html.len()});
+        let json = json!({
+            "nodes": tree.n_nodes(),
+            "observed": tree.n_observed(),
+            "hidden": tree.n_hidden(),
+            "bytes": html.len(),
+            "unseen": unseen,
+        });
         printer.result(&json, |out| writeln!(out, "page of {} nodes written to {}", tree.n_nodes(), args.output.display()))?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use latentree::data::{ResultWriter, Value};
 use latentree::inference::Inference;
 use serde_json::json;
 
-use super::open_model_and_data;
+use super::{note_unseen, open_model_and_data};
 use crate::Failure;
 use crate::args::ScoreArgs;
 use crate::printer::{Printer, number};
@@ -30,6 +30,7 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(table) = per_row {
         table.finish()?;
     }
+    let unseen = note_unseen(&reader, printer);
     if let Some(row) = first_impossible {
         printer.note(&format!("{} rows have probability zero under the model, the first is row {row}", score.impossible_rows));
     }
@@ -41,6 +42,7 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
         "free_parameters": score.free_parameters,
         "weight": score.weight,
         "impossible_rows": score.impossible_rows,
+        "unseen": unseen,
     });
     printer.result(&json, |out| {
         writeln!(out, "rows                 {}", score.rows)?;

@@ -4,4 +4,5 @@ mod bad_input;
 mod harness;
 mod learn;
 mod selection;
+mod unseen;
 mod verbs;

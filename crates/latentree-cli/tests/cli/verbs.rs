@@ -451,8 +451,8 @@ fn an_older_output_stays_as_it_was_when_something_fails() {
     let folder = Folder::with_clinic();
     folder.write("out.csv", b"old");
     folder.write("bad.csv", b"obesity\n0\n1\n7\n");
-    assert_eq!(folder.run("infer clinic.truth.json bad.csv -o out.csv").code, Some(2));
-    assert_eq!(folder.run("score clinic.truth.json bad.csv --per-row out.csv").code, Some(2));
+    assert_eq!(folder.run("infer clinic.truth.json bad.csv -o out.csv --unseen error").code, Some(2));
+    assert_eq!(folder.run("score clinic.truth.json bad.csv --per-row out.csv --unseen error").code, Some(2));
     assert_eq!(folder.text("out.csv"), "old");
     folder.succeed("sample clinic.truth.json --rows 2 -o out.csv");
     assert_eq!(folder.text("out.csv").lines().count(), 3);

@@ -17,6 +17,7 @@ pub use read::{
     KindOverride, Loaded, MemoryRows, MemoryTable, OTHER_LABEL, ReadOptions, Reader, TextEncoding, Values, from_sparse_rows,
     from_values, open,
 };
+pub use read::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
 pub use schema::{Column, Kind, Schema, SchemaBuilder, Variable};
 pub use select::SelectedRows;
 pub(crate) use select::select_rows;

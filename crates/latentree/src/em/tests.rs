@@ -390,7 +390,8 @@ fn bad_input_is_refused_and_identical_rows_are_not() {
     let same = vec![ColumnData::Codes8(vec![1; 50]); 5];
     let rows = Dataset::from_columns(Arc::clone(truth.schema()), same, None).unwrap();
     let fit = Em::new().start(Start::Random { restarts: 1, seed: 0 }).fit(&truth, &rows, &Silent).unwrap();
-    assert!(fit.log_likelihood.last().unwrap().is_finite());
+    // Rows that are all the same have probability 1 under the best model; the pseudo-counts leave a little for others.
+    assert!((-1.0..=1e-9).contains(fit.log_likelihood.last().unwrap()), "{:?}", fit.log_likelihood.last());
     let nothing = Dataset::from_columns(Arc::clone(truth.schema()), vec![ColumnData::Codes8(Vec::new()); 5], None).unwrap();
     assert!(matches!(Em::new().fit(&truth, &nothing, &Silent), Err(Error::Data { .. })));
     assert!(matches!(Em::new().tolerance(f64::NAN).fit(&truth, &rows, &Silent), Err(Error::Option { .. })));

@@ -24,6 +24,7 @@ pub(crate) mod tests;
 
 pub use evidence::Evidence;
 pub(crate) use expectation::{CountLayout, Expectation, GAUSSIAN_SUMS, Scratch, emission_size};
+pub use impute::Imputation;
 pub use log_likelihood::Score;
 pub use most_probable::MostProbable;
 pub use posterior::Posterior;

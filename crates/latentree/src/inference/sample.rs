@@ -83,6 +83,40 @@ impl<'m> Inference<'m> {
         Ok(blocks.concat())
     }
 
+    /// All cells by column, with the missing ones of every row drawn from their joint posterior.
+    pub(super) fn impute_by_draws(&self, batch: &Batch, seed: u64) -> Result<Vec<Vec<f64>>> {
+        let schema = self.model.schema();
+        let n_columns = schema.columns().len();
+        let blocks = self.over_batch(batch, Sweep::Up, |rows, block, passed| {
+            let mut cells = vec![vec![f64::NAN; rows.len()]; n_columns];
+            let mut values = vec![f64::NAN; self.model.tree().n_nodes()];
+            for (at, row) in rows.enumerate() {
+                for (ix, column) in cells.iter_mut().enumerate() {
+                    column[at] = block.column(ColIx::new(ix)).number(at);
+                }
+                if passed.ln_likelihood()[at] == f64::NEG_INFINITY {
+                    continue;
+                }
+                // A stream per row: blocks differ in size from model to model.
+                let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                rng.set_stream(batch.first_row + row as u64);
+                self.draw(block, passed, at, &mut rng, &mut values, &mut |column, value| cells[column.get()][at] = value);
+                for (variable, ix) in schema.variables().iter().zip(schema.variable_ixs()) {
+                    let cell = &mut cells[variable.columns[0].get()][at];
+                    if !variable.is_group && cell.is_nan() {
+                        *cell = values[self.model.node_of(ix).get()];
+                    }
+                }
+            }
+            cells
+        })?;
+        let mut columns = vec![Vec::with_capacity(batch.n_rows); n_columns];
+        for block in blocks {
+            columns.iter_mut().zip(block).for_each(|(column, cells)| column.extend(cells));
+        }
+        Ok(columns)
+    }
+
     /// Draws all unknown nodes of a row into `values`, and members of groups through `put_member(column, value)`.
     fn draw(
         &self,

@@ -27,8 +27,9 @@
 //! let truth = Simulation::new(Shape::Star, 6).family(family).model()?;
 //! let rows = Inference::new(&truth).sample(2000, 0)?;
 //! let learned = Learning::new().run(Source::Rows(&mut rows.source()), &Silent)?;
-//! assert_eq!(learned.tree().n_observed(), 6);
-//! assert!(learned.log_likelihood.is_some());
+//! assert!(latentree::tree::same_structure(learned.tree(), truth.tree()));
+//! let by_truth = Inference::new(&truth).score(&mut rows.source(), &Silent, |_, _| Ok(()))?;
+//! assert!(learned.log_likelihood.is_some_and(|value| value > by_truth.log_likelihood));
 //! # Ok::<(), latentree::Error>(())
 //! ```
 

@@ -1,5 +1,6 @@
 //! Stage 5, model: a tree with its distributions ([`LatentTree`]), checked when built, and its file ([`ModelFile`]).
 
+mod correlation_lengths;
 mod distribution;
 mod file;
 mod format;

@@ -9,7 +9,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("page of data as a model", "report data.csv -o o.html").says(["data.csv", "neither"]),
         case("page with data that are not there", "report model.json q.csv -o o.html").says(["cannot read q.csv"]),
         case("page with data of other columns", "report model.json d.csv -o o.html").file("d.csv", "p,q\n1,2\n").says(["d.csv"]),
-        case("page with a label that the model does not know", "report model.json d.csv -o o.html")
+        case("page with a label that the model does not know", "report model.json d.csv -o o.html --unseen error")
             .file("d.csv", "a,b\n0,purple\n")
             .says(["d.csv", "\"purple\""]),
         case("page of a tree with data", "report t.nwk data.csv -o o.html")

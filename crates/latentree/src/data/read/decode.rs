@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::cell::{Cell, count_problem, is_missing, number, number_key, number_text};
 use super::rare::OTHER_LABEL;
 use super::written_number::NumberReader;
+use super::unseen::{LabelTally, Similar, UnseenLabels, UnseenPolicy};
 use crate::data::{ColumnData, Kind, MISSING_CODE};
 use crate::error::Shortened;
 
@@ -25,10 +26,10 @@ pub(super) enum Decoder {
 
 impl Decoder {
     /// The decoder of a kind; `threshold` takes counts for a binary column.
-    pub(super) fn new(kind: &Kind, threshold: bool, numbers: NumberReader) -> Self {
+    pub(super) fn new(kind: &Kind, threshold: bool, numbers: NumberReader, unseen: UnseenPolicy) -> Self {
         match (kind, kind.labels()) {
             (Kind::Binary { labels }, _) if threshold && labels == &["0", "1"] => Self::Threshold(numbers),
-            (_, Some(labels)) => Self::Labels(Box::new(LabelTable::new(labels))),
+            (_, Some(labels)) => Self::Labels(Box::new(LabelTable::new(labels, unseen))),
             (Kind::Count, None) => Self::Count(numbers),
             (_, None) => Self::Number(numbers),
         }
@@ -74,10 +75,29 @@ impl Decoder {
             return Ok(value);
         }
         match self {
-            Self::Labels(table) => table.find(Cell::Number(value)).map(f64::from),
+            Self::Labels(table) => {
+                table.find(Cell::Number(value)).map(|code| if code == MISSING_CODE { f64::NAN } else { f64::from(code) })
+            }
             Self::Number(_) => Ok(value),
             Self::Count(_) => count_problem(value).map_or(Ok(value), Err),
             Self::Threshold(_) => above_zero(value),
+        }
+    }
+
+    /// The labels that were read as missing since the last [`forget_unseen`](Self::forget_unseen).
+    pub(super) fn unseen(&self, column: &str) -> Option<UnseenLabels> {
+        match self {
+            Self::Labels(table) => table.unseen.as_ref()?.found(column, &table.labels),
+            _ => None,
+        }
+    }
+
+    /// Begins to count again, as the cells will come again.
+    pub(super) fn forget_unseen(&mut self) {
+        if let Self::Labels(table) = self
+            && let Some(tally) = &mut table.unseen
+        {
+            *tally = LabelTally::default();
         }
     }
 }
@@ -99,10 +119,12 @@ pub(super) struct LabelTable {
     /// The code of labels that are not known, where rare ones were joined.
     other: Option<u32>,
     last: (Vec<u8>, u32),
+    /// Counts the labels that are not in the table; without it they are errors.
+    unseen: Option<LabelTally>,
 }
 
 impl LabelTable {
-    fn new(labels: &[String]) -> Self {
+    fn new(labels: &[String], unseen: UnseenPolicy) -> Self {
         let mut by_byte = [UNKNOWN; 256];
         let mut by_text = HashMap::with_capacity(labels.len());
         let mut by_number = HashMap::new();
@@ -124,7 +146,8 @@ impl LabelTable {
         if by_byte[usize::from(b'?')] == UNKNOWN {
             by_byte[usize::from(b'?')] = MISSING_CODE;
         }
-        Self { labels: labels.to_vec(), by_byte, by_text, by_number, other, last: (Vec::new(), MISSING_CODE) }
+        let unseen = (unseen == UnseenPolicy::Missing).then(LabelTally::default);
+        Self { labels: labels.to_vec(), by_byte, by_text, by_number, other, last: (Vec::new(), MISSING_CODE), unseen }
     }
 
     fn find(&mut self, cell: Cell<'_>) -> Result<u32, String> {
@@ -147,7 +170,14 @@ impl LabelTable {
                 code
             }
         };
-        code.or(self.other).ok_or_else(|| self.unknown(cell))
+        match (code.or(self.other), &mut self.unseen) {
+            (Some(code), _) => Ok(code),
+            (None, None) => Err(self.unknown(cell)),
+            (None, Some(tally)) => {
+                tally.count(cell_text(cell));
+                Ok(MISSING_CODE)
+            }
+        }
     }
 
     /// A label may itself be spelled as a missing token; then it is the label.
@@ -180,16 +210,30 @@ impl LabelTable {
     }
 
     fn unknown(&self, cell: Cell<'_>) -> String {
-        let value = match cell {
-            Cell::Text(text) => format!("{:?}", Shortened(&String::from_utf8_lossy(text))),
-            Cell::Number(value) => number_text(value),
-            Cell::Bool(value) => value.to_string(),
-            Cell::Missing => "a missing value".to_owned(),
-        };
+        let text = cell_text(cell);
+        let value = if matches!(cell, Cell::Text(_)) { format!("{:?}", Shortened(&text)) } else { text.clone() };
+        if let Some(similar) = Similar::new(self.labels.iter().map(String::as_str)).to(&text) {
+            return format!(
+                "{value} is not a label of this column; did you mean {:?}? (--unseen missing reads unknown labels as missing)",
+                Shortened(similar)
+            );
+        }
         const SHOWN: usize = 8;
         let shown: Vec<String> = self.labels.iter().take(SHOWN).map(|label| format!("{:?}", Shortened(label))).collect();
         let rest = self.labels.len().saturating_sub(SHOWN);
         let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-        format!("{value} is not a label of this column, which has {}{rest}", shown.join(", "))
+        let shown = shown.join(", ");
+        format!(
+            "{value} is not a label of this column, which has {shown}{rest}; --unseen missing reads unknown labels as missing"
+        )
+    }
+}
+
+fn cell_text(cell: Cell<'_>) -> String {
+    match cell {
+        Cell::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        Cell::Number(value) => number_text(value),
+        Cell::Bool(value) => value.to_string(),
+        Cell::Missing => "a missing value".to_owned(),
     }
 }

@@ -15,7 +15,8 @@ use super::options::{KindOverride, ReadOptions};
 use super::overrides::Overrides;
 use super::plan::{Columns, Plan, Target, Verdict};
 use super::written_number::NumberReader;
-use crate::data::{Batch, Block, ColumnData, Schema};
+use super::unseen::UnseenLabels;
+use crate::data::{Batch, Block, Column, ColumnData, Schema};
 use crate::error::{Error, Place, Result};
 
 /// Rows read at once where the number does not show in the result.
@@ -94,6 +95,8 @@ pub(super) struct DenseReader {
     weight_numbers: NumberReader,
     batch_rows: usize,
     next_row: u64,
+    /// Labels that a whole pass found and the schema does not have.
+    unseen: Option<Vec<UnseenLabels>>,
 }
 
 /// Rows in a batch of dense columns: a bounded number of cells.
@@ -127,16 +130,26 @@ impl DenseReader {
             }
         }
         let kinds = plan.schema.columns().iter().zip(&plan.thresholds).zip(numbers);
-        let decoders = kinds.map(|((column, &threshold), numbers)| Decoder::new(&column.kind, threshold, numbers)).collect();
+        let decoder = |((column, &threshold), numbers): ((&Column, &bool), NumberReader)| {
+            Decoder::new(&column.kind, threshold, numbers, options.unseen_policy())
+        };
+        let decoders = kinds.map(decoder).collect();
         let batch_rows = options.batch_rows.unwrap_or(default_batch_rows(plan.schema.columns().len())).max(1);
         let (schema, targets) = (Arc::clone(&plan.schema), plan.targets.clone());
         let weight_numbers = NumberReader::new(None, prefers_comma);
-        Ok((Self { table, input, schema, targets, decoders, weight_numbers, batch_rows, next_row: 0 }, plan, n_rows))
+        let reader = Self { table, input, schema, targets, decoders, weight_numbers, batch_rows, next_row: 0, unseen: None };
+        Ok((reader, plan, n_rows))
     }
 
     pub(super) fn rewind(&mut self) -> Result<()> {
         self.next_row = 0;
+        self.decoders.iter_mut().for_each(Decoder::forget_unseen);
         self.table.rewind()
+    }
+
+    /// Labels that the schema does not have: of the last whole pass, or of the rows so far in the first.
+    pub(super) fn unseen(&self) -> Vec<UnseenLabels> {
+        self.unseen.clone().unwrap_or_else(|| unseen_labels(&self.schema, &self.decoders))
     }
 
     pub(super) fn next_batch(&mut self) -> Result<Option<Batch>> {
@@ -158,6 +171,7 @@ impl DenseReader {
         }
         if n_rows == 0 {
             let is_empty = self.next_row == 0;
+            self.unseen = Some(unseen_labels(&self.schema, &self.decoders));
             return if is_empty { Err(Error::data(self.input.place(), "no rows")) } else { Ok(None) };
         }
         let mut columns = sink.columns;
@@ -173,6 +187,11 @@ impl DenseReader {
         self.next_row += n_rows as u64;
         Ok(Some(batch))
     }
+}
+
+/// What the decoders of a schema's columns did not know.
+pub(super) fn unseen_labels(schema: &Schema, decoders: &[Decoder]) -> Vec<UnseenLabels> {
+    schema.columns().iter().zip(decoders).filter_map(|(column, decoder)| decoder.unseen(&column.name)).collect()
 }
 
 struct BatchSink<'a> {

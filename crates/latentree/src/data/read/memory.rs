@@ -17,6 +17,7 @@ use super::plan::{Columns, Plan, Target, Verdict};
 use super::rare::join_rare;
 use super::sparse::{RowSource, Scan, SparseFile, SparseReader};
 use super::written_number::NumberReader;
+use super::unseen::{Unseen, UnseenLabels, UnseenPolicy, unseen_columns};
 use crate::data::{Batch, Block, ColumnData, Dataset, Kind};
 use crate::error::{Error, Place, Result};
 use crate::index::ColIx;
@@ -121,6 +122,8 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     /// Columns of the given schema that the table does not have: they are missing in every row.
     pub absent: Vec<ColIx>,
+    /// What the table holds and the given schema does not know.
+    pub unseen: Unseen,
 }
 
 /// Takes over a dense table. Of the options, those about kinds and the schema matter.
@@ -158,6 +161,12 @@ pub fn from_values(table: MemoryTable<'_>, options: &ReadOptions) -> Result<Load
         Ok(values)
     };
     let mut decoded: Vec<Option<ColumnData>> = names.iter().map(|_| None).collect();
+    let mut unseen = Vec::new();
+    let mut decode = |values: &Values, kind: &Kind, threshold: bool, decimal_comma: Option<bool>, name: &str| {
+        let (cells, labels) = decode(values, kind, threshold, decimal_comma, name, options.unseen_policy())?;
+        unseen.extend(labels);
+        Ok::<_, Error>(cells)
+    };
     let plan = match &options.schema {
         Some(_) if options.min_count.is_some() => return Err(min_count_of_schema()),
         Some(schema) => {
@@ -199,7 +208,9 @@ pub fn from_values(table: MemoryTable<'_>, options: &ReadOptions) -> Result<Load
         .map(|(cells, column)| cells.unwrap_or_else(|| ColumnData::for_kind(&column.kind, 0)))
         .collect();
     let batches = cut(&mut data, weights.as_deref(), n_rows, options);
-    Ok(Loaded { dataset: Dataset::new(plan.schema, batches), warnings: plan.warnings, absent: plan.absent })
+    let columns = unseen_columns(&plan.schema, false, &plan.unknown, |_| None);
+    let unseen = Unseen { columns, labels: unseen };
+    Ok(Loaded { dataset: Dataset::new(plan.schema, batches), warnings: plan.warnings, absent: plan.absent, unseen })
 }
 
 fn check_weights(weights: Option<&[f64]>, n_rows: usize) -> Result<()> {
@@ -268,13 +279,21 @@ fn levels(values: &Values, labels: Vec<String>, min_count: u64, name: &str, note
     }
 }
 
-fn decode(values: &Values, kind: &Kind, threshold: bool, decimal_comma: Option<bool>, name: &str) -> Result<ColumnData> {
-    let mut decoder = Decoder::new(kind, threshold, NumberReader::new(decimal_comma, false));
+/// The codes or numbers of a column, and its labels that the kind does not have.
+fn decode(
+    values: &Values,
+    kind: &Kind,
+    threshold: bool,
+    decimal_comma: Option<bool>,
+    name: &str,
+    unseen: UnseenPolicy,
+) -> Result<(ColumnData, Option<UnseenLabels>)> {
+    let mut decoder = Decoder::new(kind, threshold, NumberReader::new(decimal_comma, false), unseen);
     let mut data = ColumnData::for_kind(kind, values.len());
     values
         .visit(|_, cell| decoder.push(cell, &mut data))
         .map_err(|(row, problem)| Error::data(Place::default().column(name).row(row + 1), problem))?;
-    Ok(data)
+    Ok((data, decoder.unseen(name)))
 }
 
 /// Cuts columns into batches from their ends, so that no cell is in memory twice for long. Columns without cells are missing.
@@ -332,7 +351,9 @@ pub fn from_sparse_rows(rows: MemoryRows, options: &ReadOptions) -> Result<Loade
         batch.weights = weights.as_ref().map(|weights| weights[first..first + batch.n_rows].to_vec());
         batches.push(batch);
     }
-    Ok(Loaded { dataset: Dataset::new(plan.schema, batches), warnings: plan.warnings, absent: plan.absent })
+    let (skipped, labels) = reader.unseen();
+    let unseen = Unseen { columns: unseen_columns(&plan.schema, false, &plan.unknown, |ix| Some(skipped[ix])), labels };
+    Ok(Loaded { dataset: Dataset::new(plan.schema, batches), warnings: plan.warnings, absent: plan.absent, unseen })
 }
 
 struct HeldRows {

@@ -42,6 +42,7 @@ mod plan;
 mod rare;
 mod sparse;
 mod written_number;
+mod unseen;
 
 #[cfg(test)]
 mod tests;
@@ -55,6 +56,7 @@ pub use encoding::TextEncoding;
 pub use memory::{Loaded, MemoryRows, MemoryTable, Values, from_sparse_rows, from_values};
 pub use options::{KindOverride, ReadOptions};
 pub use rare::OTHER_LABEL;
+pub use unseen::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
 
 use self::coordinate::CoordinateFormat;
 use self::dense::{DenseReader, Table};
@@ -82,6 +84,8 @@ pub struct Reader {
     schema: Arc<Schema>,
     body: Body,
     absent: Vec<ColIx>,
+    unknown: Vec<(usize, String)>,
+    are_items: bool,
     warnings: Vec<String>,
     n_rows: Option<u64>,
     format: Format,
@@ -146,13 +150,13 @@ fn open_input(input: Arc<Input>, format: Format, options: &ReadOptions) -> Resul
                 events::open(table, &input, options)?
             } else {
                 let (reader, plan, n_rows) = DenseReader::open(table, Arc::clone(&input), options)?;
-                return Ok(Reader::new(input, plan, Body::Dense(Box::new(reader)), n_rows, format));
+                return Ok(Reader::new(input, plan, Body::Dense(Box::new(reader)), n_rows, format, false));
             }
         }
     };
     let n_rows = sparse.scan.n_rows;
     let (reader, plan) = SparseReader::open(sparse, Arc::clone(&input), options)?;
-    Ok(Reader::new(input, plan, Body::Sparse(Box::new(reader)), Some(n_rows), format))
+    Ok(Reader::new(input, plan, Body::Sparse(Box::new(reader)), Some(n_rows), format, options.events.is_some()))
 }
 
 /// Refuses a file of names for a file that has its own.
@@ -214,9 +218,9 @@ fn open_table(input: &Arc<Input>, format: Format, options: &ReadOptions) -> Resu
 }
 
 impl Reader {
-    fn new(input: Arc<Input>, plan: Plan, body: Body, n_rows: Option<u64>, format: Format) -> Self {
-        let Plan { schema, absent, warnings, .. } = plan;
-        Self { input, schema, body, absent, warnings, n_rows, format }
+    fn new(input: Arc<Input>, plan: Plan, body: Body, n_rows: Option<u64>, format: Format, are_items: bool) -> Self {
+        let Plan { schema, absent, unknown, warnings, .. } = plan;
+        Self { input, schema, body, absent, unknown, are_items, warnings, n_rows, format }
     }
 
     /// Opens the same bytes with other options, such as a schema chosen after a look at the columns. Unlike a second
@@ -232,6 +236,21 @@ impl Reader {
     #[must_use]
     pub fn absent_columns(&self) -> &[ColIx] {
         &self.absent
+    }
+
+    /// What the file holds and the given schema does not know. Labels are counted as rows are read: of the last whole pass,
+    /// or of the rows so far in the first.
+    #[must_use]
+    pub fn unseen(&self) -> Unseen {
+        let (columns, labels) = match &self.body {
+            Body::Dense(reader) => (unseen::unseen_columns(&self.schema, false, &self.unknown, |_| None), reader.unseen()),
+            Body::Sparse(reader) => {
+                let (skipped, labels) = reader.unseen();
+                let columns = unseen::unseen_columns(&self.schema, self.are_items, &self.unknown, |ix| Some(skipped[ix]));
+                (columns, labels)
+            }
+        };
+        Unseen { columns, labels }
     }
 
     /// What the user should know of how the file is read: columns left out, and why.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::TextEncoding;
+use super::unseen::UnseenPolicy;
 use crate::data::Schema;
 
 /// What a user says a column is, against what its values look like.
@@ -80,6 +81,9 @@ pub struct ReadOptions {
     pub min_count: Option<u64>,
     /// The encoding of a text file; UTF-8 if not given.
     pub encoding: Option<TextEncoding>,
+    /// What becomes of labels that the schema does not have; if not given, they are missing where the schema is a model's
+    /// (`schema`), and an error where it is the user's own (`schema_file`).
+    pub unseen: Option<UnseenPolicy>,
     /// Rows per batch; chosen by the number of columns if not given.
     pub batch_rows: Option<usize>,
 }
@@ -97,6 +101,7 @@ impl Default for ReadOptions {
             weights: None,
             min_count: None,
             encoding: None,
+            unseen: None,
             batch_rows: None,
         }
     }
@@ -171,6 +176,19 @@ impl ReadOptions {
     pub fn encoding(mut self, encoding: TextEncoding) -> Self {
         self.encoding = Some(encoding);
         self
+    }
+
+    /// Says what becomes of labels that the schema does not have.
+    #[must_use]
+    pub fn unseen(mut self, unseen: UnseenPolicy) -> Self {
+        self.unseen = Some(unseen);
+        self
+    }
+
+    /// What becomes of labels that the schema does not have, by these options or by default.
+    pub(super) fn unseen_policy(&self) -> UnseenPolicy {
+        let by_default = if self.schema.is_some() { UnseenPolicy::Missing } else { UnseenPolicy::Error };
+        self.unseen.unwrap_or(by_default)
     }
 
     /// Sets the rows per batch.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::group::Groups;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::{Overrides, Told, unknown_column};
+use super::unseen::Similar;
 use crate::data::{Column, Kind, Schema};
 use crate::error::{Error, Place, Result, Shortened};
 use crate::index::ColIx;
@@ -29,6 +30,8 @@ pub(super) struct Plan {
     pub(super) thresholds: Vec<bool>,
     /// Columns of the schema that the file does not have.
     pub(super) absent: Vec<ColIx>,
+    /// Columns of the file that the schema it must fit does not have, with their names.
+    pub(super) unknown: Vec<(usize, String)>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -106,7 +109,7 @@ impl Plan {
             Some(file) => error.in_file(file),
             None => error,
         })?;
-        Ok(Self { schema: Arc::new(schema), targets, thresholds, absent: Vec::new(), warnings })
+        Ok(Self { schema: Arc::new(schema), targets, thresholds, absent: Vec::new(), unknown: Vec::new(), warnings })
     }
 
     /// A plan that fits a file to a schema.
@@ -130,6 +133,7 @@ impl Plan {
             return Err(Error::data(columns.place.clone(), problem));
         }
         let mut position = 0;
+        let mut unknown = Vec::new();
         for (ix, name) in columns.names.iter().enumerate() {
             if weight == Some(ix) {
                 targets[ix] = Target::Weight;
@@ -143,8 +147,21 @@ impl Plan {
                 targets[ix] = Target::Column(column.get());
                 is_found[column.get()] = true;
             }
+            if column.is_none() && overrides.of(name).kind != Some(KindOverride::Ignore) {
+                unknown.push((ix, name.clone()));
+            }
         }
         if !is_found.contains(&true) {
+            let similar = Similar::new(schema.columns().iter().map(|column| column.name.as_str()));
+            if let Some((name, known)) = unknown.iter().find_map(|(_, name)| Some((name, similar.to(name)?))) {
+                let problem = format!(
+                    "none of the {} columns that are expected is there, but {:?} is: is it {:?}? Case and spaces must be the same",
+                    schema.columns().len(),
+                    Shortened(name),
+                    Shortened(known)
+                );
+                return Err(Error::data(columns.place.clone(), problem));
+            }
             let expected: Vec<String> =
                 schema.columns().iter().take(5).map(|column| format!("{:?}", Shortened(&column.name))).collect();
             // Events have few columns, and a model of them many.
@@ -176,7 +193,7 @@ impl Plan {
         let thresholds =
             schema.columns().iter().map(|column| overrides.of(&column.name).kind == Some(KindOverride::Binary)).collect();
         let absent = (0..is_found.len()).filter(|&ix| !is_found[ix]).map(ColIx::new).collect();
-        Ok(Self { schema: Arc::clone(schema), targets, thresholds, absent, warnings: Vec::new() })
+        Ok(Self { schema: Arc::clone(schema), targets, thresholds, absent, unknown, warnings: Vec::new() })
     }
 }
 

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use super::cell::count_problem;
 use super::decode::Decoder;
-use super::dense::weight_problem;
+use super::dense::{unseen_labels, weight_problem};
 use super::encoding::{TextEncoding, not_utf8};
 use super::input::Input;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::Overrides;
 use super::plan::{Columns, Plan, Target, Verdict};
 use super::written_number::NumberReader;
+use super::unseen::{UnseenLabels, UnseenPolicy};
 use crate::data::{Batch, Block, Kind, Schema, SparseRows};
 use crate::error::{Error, Place, Result};
 use crate::file;
@@ -199,6 +200,10 @@ pub(super) struct SparseReader {
     batch_rows: usize,
     next_row: u64,
     row: Vec<(u32, f64)>,
+    /// Cells of every column of the file that are not read in this pass.
+    skipped: Vec<u64>,
+    /// Skipped cells, and labels that the schema does not have, of a whole pass.
+    unseen: Option<(Vec<u64>, Vec<UnseenLabels>)>,
 }
 
 impl SparseReader {
@@ -232,13 +237,15 @@ impl SparseReader {
                 return Err(Error::data(input.place().column(&column.name), problem));
             }
         }
+        let policy = options.unseen_policy();
         let mut decoders = Vec::new();
         let mut decoder_of = Vec::with_capacity(plan.thresholds.len());
         let mut last = None;
         for (column, &threshold) in plan.schema.columns().iter().zip(&plan.thresholds) {
             let needed = (&column.kind, threshold || is_presence);
-            if last != Some(needed) {
-                decoders.push(Decoder::new(needed.0, needed.1, NumberReader::new(None, false)));
+            // Columns share a decoder unless it counts what its column alone does not know.
+            if last != Some(needed) || policy == UnseenPolicy::Missing {
+                decoders.push(Decoder::new(needed.0, needed.1, NumberReader::new(None, false), policy));
                 last = Some(needed);
             }
             decoder_of.push(decoders.len() as u32 - 1);
@@ -255,13 +262,23 @@ impl SparseReader {
             batch_rows: options.batch_rows.unwrap_or(BATCH_ROWS).max(1),
             next_row: 0,
             row: Vec::new(),
+            skipped: vec![0; plan.targets.len()],
+            unseen: None,
         };
         Ok((reader, plan))
     }
 
     pub(super) fn rewind(&mut self) -> Result<()> {
         self.next_row = 0;
+        self.decoders.iter_mut().for_each(Decoder::forget_unseen);
+        self.skipped.fill(0);
         self.source.rewind()
+    }
+
+    /// By column of the file the cells that were not read, and labels that the schema does not have: of the last whole
+    /// pass, or of the rows so far in the first.
+    pub(super) fn unseen(&self) -> (Vec<u64>, Vec<UnseenLabels>) {
+        self.unseen.clone().unwrap_or_else(|| (self.skipped.clone(), unseen_labels(&self.schema, &self.decoders)))
     }
 
     pub(super) fn next_batch(&mut self) -> Result<Option<Batch>> {
@@ -279,14 +296,15 @@ impl SparseReader {
                 return Err(changed(self.input.place().row(row_number)));
             }
             let decoders = (&mut self.decoders[..], &self.decoder_of[..]);
-            let weight = decode_row(&mut self.row, &self.targets, decoders).map_err(|(column, problem)| {
-                let place = self.input.place().row(row_number);
-                let place = match column {
-                    Some(column) => place.column(&self.schema.columns()[column].name),
-                    None => place,
-                };
-                Error::data(place, problem)
-            })?;
+            let weight =
+                decode_row(&mut self.row, &self.targets, decoders, &mut self.skipped).map_err(|(column, problem)| {
+                    let place = self.input.place().row(row_number);
+                    let place = match column {
+                        Some(column) => place.column(&self.schema.columns()[column].name),
+                        None => place,
+                    };
+                    Error::data(place, problem)
+                })?;
             self.row.extend(self.missing.iter().map(|&column| (column, f64::NAN)));
             if !self.row.is_sorted_by_key(|&(column, _)| column) {
                 self.row.sort_unstable_by_key(|&(column, _)| column);
@@ -300,6 +318,7 @@ impl SparseReader {
         }
         let n_rows = rows.n_rows();
         if n_rows == 0 {
+            self.unseen = Some((self.skipped.clone(), unseen_labels(&self.schema, &self.decoders)));
             return Ok(None);
         }
         rows.values = values.iter().any(|&value| value != 1.0).then_some(values);
@@ -314,11 +333,15 @@ fn decode_row(
     row: &mut Vec<(u32, f64)>,
     targets: &[Target],
     (decoders, decoder_of): (&mut [Decoder], &[u32]),
+    skipped: &mut [u64],
 ) -> Result<f64, (Option<usize>, String)> {
     let mut weight = 0.0;
     let mut problem = None;
     row.retain_mut(|(column, value)| match targets[*column as usize] {
-        Target::Skip => false,
+        Target::Skip => {
+            skipped[*column as usize] += 1;
+            false
+        }
         Target::Weight => {
             weight = *value;
             false

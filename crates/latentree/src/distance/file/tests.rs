@@ -1,15 +1,8 @@
-use std::path::PathBuf;
-
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-
-fn shared_data() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let folder = std::env::var_os("LATENTREE_DATA").map_or_else(beside, PathBuf::from);
-    folder.is_dir().then_some(folder)
-}
+use crate::test_data::data_file;
 
 fn random_matrix(rng: &mut impl Rng, names: Vec<String>) -> DistanceMatrix {
     let value = |_: usize, _: usize| match rng.random_range(0..10) {
@@ -150,15 +143,8 @@ fn damaged_files_are_errors_or_matrices_but_never_panics() {
 
 #[test]
 fn published_matrices_are_read() {
-    let Some(folder) = shared_data() else {
-        #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-        {
-            eprintln!("skipped: no data folder (set LATENTREE_DATA)");
-        }
-        return;
-    };
     for (name, n_variables) in [("hiv1.distances.csv", None), ("pythonidae.mle.pdm.csv", Some(33))] {
-        let path = folder.join("phylo").join(name);
+        let Some(path) = data_file(&format!("phylo/{name}")) else { return };
         let matrix = DistanceMatrix::read(&path).unwrap();
         assert!(n_variables.is_none_or(|n| n == matrix.len()) && matrix.len() > 30);
         assert_eq!(matrix.n_undefined(), 0);

@@ -1,6 +1,5 @@
 //! Public data sets; skipped where they are not at hand.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::never_falls;
@@ -11,19 +10,11 @@ use crate::index::NodeIx;
 use crate::moments::{PairMoments, fold};
 use crate::observer::Silent;
 use crate::structure::{ChowLiuNeighborJoining, StructureLearner as _};
+use crate::test_data::data_file;
 use crate::tree::Tree;
 
 fn data(name: &str) -> Option<Dataset> {
-    let folder = std::env::var_os("LATENTREE_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    let path = folder.join(name);
-    if !path.is_file() {
-        #[allow(clippy::print_stderr)]
-        {
-            eprintln!("skipped: {} is not there; set LATENTREE_DATA", path.display());
-        }
-        return None;
-    }
+    let path = data_file(name)?;
     Some(Dataset::read(&mut open(&path, &ReadOptions::default()).unwrap()).unwrap())
 }
 

@@ -598,16 +598,7 @@ fn columns_of_a_hundred_thousand_labels_take_little_memory() {
 
 #[test]
 fn the_chow_liu_tree_of_twenty_newsgroups_has_the_published_likelihood() {
-    let root = std::env::var_os("LATENTREE_DATA")
-        .map_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), std::path::PathBuf::from);
-    let path = root.join("news20_w100/news20_w100.csv.gz");
-    if !path.exists() {
-        #[allow(clippy::print_stderr)]
-        {
-            eprintln!("skipped: {} is not there; set LATENTREE_DATA", path.display());
-        }
-        return;
-    }
+    let Some(path) = crate::test_data::data_file("news20_w100/news20_w100.csv.gz") else { return };
     let lines = std::io::BufRead::lines(crate::file::open(&path).unwrap()).map(|line| line.unwrap());
     let rows: Vec<Vec<f64>> = lines.skip(1).map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect()).collect();
     let plain = Plain { schema: schema_of(&vec![Kind::binary(); rows[0].len()]), rows, weights: None };

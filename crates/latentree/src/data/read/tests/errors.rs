@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::data::{Kind, KindOverride, Schema};
+use crate::data::{Kind, KindOverride, Schema, UnseenPolicy};
 
 /// Reads a file that must fail, and checks that the message has all the parts and names the file.
 fn refuse(name: &str, bytes: impl AsRef<[u8]>, options: &ReadOptions, parts: &[&str]) {
@@ -49,7 +49,7 @@ fn cells_that_do_not_fit_their_kind_are_refused_with_their_place() {
     refuse("t.csv", "a,b\n1,-1\n0,2\n0,3\n", &kind(KindOverride::Binary), &["\"b\"", "binary"]);
     let labels = ["red", "green", "blue"].map(str::to_owned).to_vec();
     let schema = Schema::builder().scalar("b", Kind::Categorical { labels }).scalar("a", Kind::binary()).build().unwrap();
-    let fixed = ReadOptions::default().schema(Arc::new(schema));
+    let fixed = ReadOptions::default().schema(Arc::new(schema)).unseen(UnseenPolicy::Error);
     refuse("t.csv", "a,b\n1,red\n0,pink\n", &fixed, &["line 3", "row 2", "\"b\"", "\"pink\" is not a label", "\"green\""]);
     refuse("t.csv", "a,b\n3,red\n", &fixed, &["row 1", "\"a\"", "\"3\" is not a label"]);
     refuse("t.csv", "a,b\n", &fixed, &["no rows"]);
@@ -98,7 +98,7 @@ fn bad_sparse_files_are_refused_with_their_line() {
     refuse("t.svm", "1 99999999999:1\n", &plain, &["line 1"]);
     refuse("t.svm", "", &plain, &["no rows"]);
     let schema = Schema::builder().scalar("x1", Kind::binary()).scalar("x2", Kind::Count).build().unwrap();
-    let fixed = ReadOptions::default().schema(Arc::new(schema));
+    let fixed = ReadOptions::default().schema(Arc::new(schema)).unseen(UnseenPolicy::Error);
     refuse("t.svm", "1 2:1\n1 1:3\n", &fixed, &["row 2", "\"x1\"", "3 is not a label", "kind binary"]);
     refuse("t.svm", "1 2:1\n1 2:1.5\n", &fixed, &["row 2", "\"x2\"", "whole number"]);
     let fixture = Fixture::new(docword, "1\n3\n1\n1 1 1\n");

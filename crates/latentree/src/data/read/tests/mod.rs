@@ -9,6 +9,7 @@ mod inference;
 mod real_data;
 mod round_trip;
 mod written;
+mod unseen;
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -4,22 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::data::{Kind, KindOverride};
-
-/// A file of the shared data, if the folder is there.
-fn data(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("LATENTREE_DATA")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
-    let path = folder.join(name);
-    if !path.is_file() {
-        #[allow(clippy::print_stderr)]
-        {
-            eprintln!("skipped: {} is not there; set LATENTREE_DATA", path.display());
-        }
-        return None;
-    }
-    Some(path)
-}
+use crate::test_data::data_file as data;
 
 fn read(path: &Path, options: &ReadOptions) -> (Reader, Dataset) {
     let mut reader = open(path, options).unwrap();

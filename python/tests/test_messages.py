@@ -1,0 +1,57 @@
+"""Messages speak of Python's arguments, not of the options and files of the command line."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from latentree import LatentTree, Moments, _latentree, read_model
+
+SOURCES = Path(__file__).resolve().parents[2] / "crates" / "latentree" / "src"
+#: Options that messages of the library name and that cannot be met from Python.
+ONLY_ON_THE_COMMAND_LINE = set("accept alignment candidates checkpoint events format names no-header".split())
+
+
+def options_in_messages():
+    found = set()
+    for path in SOURCES.rglob("*.rs"):
+        if "tests" in path.parts or path.stem in ("tests", "test_models"):
+            continue
+        code = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("//"))
+        for text in re.findall(r'"(?:[^"\\]|\\.)*"', code.split("#[cfg(test)]")[0], re.DOTALL):
+            found.update(re.findall(r"(?<![\w-])--([a-z][a-z-]*[a-z])", text))
+    return found
+
+
+def test_every_option_of_the_library_has_the_name_of_an_argument():
+    options = options_in_messages()
+    assert {"hidden-states", "em-tolerance", "unseen"} <= options, "the sources were searched"
+    arguments = {"sample_weight"}
+    for call in (LatentTree.__init__, LatentTree.fit, Moments.__init__, read_model):
+        arguments.update(inspect.signature(call).parameters)
+    for option in sorted(options - ONLY_ON_THE_COMMAND_LINE):
+        message = _latentree.python_message(f"--{option}: 7 given; use --{option}.")
+        name = re.fullmatch(r"(\w+): 7 given; use (\w+)\.", message)
+        assert name is not None and name[1] == name[2], message
+        assert name[1] in arguments, f"--{option} is {name[1]} in Python, which no call takes"
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("--hidden-states: 1 given", "n_states: 1 given"),
+        ("use --parameters em or moments+em", 'use parameters="em" or "moments+em"'),
+        ("use --distance canonical or auto, or change --hidden-states", 'use distance="canonical" or "auto", or change n_states'),
+        ("--unseen missing reads it", 'handle_unknown="missing" reads it'),
+        ("give --validation FILE or a fraction such as 0.1", "give validation_fraction, such as 0.1"),
+        ('a column "--seed" or a--b stays', 'a column "--seed" or a--b stays'),
+        ("learn its parameters first (learn --tree)", "learn its parameters first: LatentTree(tree=...).fit(X)"),
+        (
+            "the number is infinite; write missing values as an empty field",
+            "the number is infinite; write missing values as NaN or None",
+        ),
+    ],
+)
+def test_options_and_files_become_arguments_and_tables(message, expected):
+    assert _latentree.python_message(message) == expected
