@@ -482,11 +482,12 @@ pub(crate) fn independent(schema: &Arc<Schema>, summary: &Summary) -> Result<Lat
     let nodes = variables.map(|variable| crate::tree::Node { name: variable.name.clone(), observed: true });
     let tree = Tree::from_parts(nodes.collect(), &[])?;
     // No coordinates are needed where nothing has a parent.
-    let none: Directions = vec![Some((0, Vec::new())); schema.variables().len()];
-    let problem = Problem::new(tree.clone(), Arc::clone(schema), summary.columns(), &none, &MomentOptions::new(2))?;
+    let none = vec![Some((0, Vec::new())); schema.variables().len()];
+    let coordinates = Coordinates::new(schema, summary.columns(), &none);
+    let problem = Problem::new(tree.clone(), Arc::clone(schema), summary.columns(), coordinates, &MomentOptions::new(2))?;
     let mut builder = LatentTree::builder(Arc::clone(schema), tree).roots(&problem.rooted.roots);
     for (ix, node) in problem.tree.node_ixs().enumerate() {
-        builder = builder.distribution(node, problem.alone(ix));
+        builder = builder.distribution(node, problem.alone(ix, summary.total_weight()).0);
     }
     builder.build()
 }
