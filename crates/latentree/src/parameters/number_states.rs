@@ -17,8 +17,9 @@ const LEAST_VARIANCE: f64 = 0.05;
 const LEAST_RATE: f64 = 1e-3;
 /// The same with n rows is this over √n, if that is less.
 const NOISE: f64 = 0.3;
-/// Rounding errors of numbers of size one.
-const ROUNDING: f64 = 1e-9;
+/// Changes of numbers of size one that nobody needs to know of: rounding errors, and this over √n, far below what n rows tell.
+const ROUNDING: f64 = 1e-8;
+const SMALL: f64 = 0.01;
 /// The variance of a column that has none: a density needs one.
 const NO_VARIANCE: f64 = 1e-9;
 
@@ -52,7 +53,7 @@ impl NumberStates<'_> {
                 let least = (LEAST_RATE * mean).min(NOISE * sd / state.rows.sqrt());
                 let most = if state.share > 0.0 { mean / state.share } else { f64::INFINITY };
                 let kept = rate.max(least).min(most);
-                let moved = usize::from((kept - rate).abs() > ROUNDING * (mean + sd));
+                let moved = usize::from((kept - rate).abs() > state.tolerance() * (mean + sd));
                 // A column of zeros says that counts are rare, not that there are none.
                 (if mean > 0.0 { kept } else { FLOOR }, state.changed.max(moved))
             });
@@ -62,7 +63,7 @@ impl NumberStates<'_> {
         let parts = states.map(|state| {
             let least = LEAST_VARIANCE.min(NOISE / state.rows.sqrt());
             let variance = state.variance.max(least);
-            let changed = state.changed + usize::from(sd > 0.0 && variance - state.variance > ROUNDING);
+            let changed = state.changed + usize::from(sd > 0.0 && variance - state.variance > state.tolerance());
             (mean + sd * state.mean, if sd > 0.0 { variance * sd * sd } else { NO_VARIANCE }, changed)
         });
         let (mut means, mut variances, mut changed) = (Vec::new(), Vec::new(), 0);
@@ -90,8 +91,19 @@ impl NumberStates<'_> {
         let square = if table.n_rows() > 2 { table[(2, c)] / own } else { 0.0 };
         let raw_variance = if square.is_finite() { square - mean * mean } else { 1.0 };
         let variance = raw_variance.min(1.0 / share - mean * mean);
-        let moved = (mean - raw).abs() > ROUNDING || raw_variance - variance > ROUNDING / share || own - table[(0, c)] > ROUNDING;
-        State { mean, variance, share, rows: (self.rows * own).max(1.0), changed: usize::from(moved) }
+        let mut state = State { mean, variance, share, rows: (self.rows * own).max(1.0), changed: 0 };
+        let tolerance = state.tolerance();
+        let moved =
+            (mean - raw).abs() > tolerance || raw_variance - variance > tolerance / share || own - table[(0, c)] > tolerance;
+        state.changed = usize::from(moved);
+        state
+    }
+}
+
+impl State {
+    /// How large a change is one.
+    fn tolerance(&self) -> f64 {
+        ROUNDING + SMALL / self.rows.sqrt()
     }
 }
 
@@ -122,10 +134,10 @@ mod tests {
             let (found, changed) = emission(&Kind::Continuous, 1e14, &weights, &far, &variances, present);
             let Emission::Gaussian { means, variances: found } = found else { panic!("a number") };
             assert_eq!(changed, 0);
-            for c in 0..2 {
-                assert!((means[c] - (10.0 + 2.0 * far[c])).abs() < 1e-9, "{means:?}");
-                assert!((found[c] - 4.0 * variances[c]).abs() < 1e-9 * variances[c].max(1e-3), "{found:?}");
-            }
+            let close = |(found, z): (&f64, &f64)| (found - (10.0 + 2.0 * z)).abs() < 1e-9;
+            assert!(means.iter().zip(&far).all(close), "{means:?}");
+            let close = |(found, share): (&f64, &f64)| (found - 4.0 * share).abs() < 1e-9 * share.max(1e-3);
+            assert!(found.iter().zip(&variances).all(close), "{found:?}");
         }
         let (found, changed) = emission(&Kind::Continuous, 1e14, &weights, &[0.0, 0.0], &[0.5 / 0.99, 50.0], 1.0);
         let Emission::Gaussian { variances, .. } = found else { panic!("a number") };
