@@ -40,8 +40,8 @@
 //! # Ok::<(), latentree::Error>(())
 //! ```
 //!
-//! The library never prints, keeps no global state, and gives the same bytes for the same seed and data at any number of
-//! threads. Progress and cancelling go through an [`Observer`].
+//! The library never prints, keeps no global state but the names of its temporary files
+//! ([`remove_unfinished`](file::remove_unfinished)), and gives the same bytes for the same seed and data at any number of threads. Progress and cancelling go through an [`Observer`].
 
 mod coordinates;
 pub mod data;
@@ -52,7 +52,9 @@ pub mod file;
 mod index;
 pub mod inference;
 pub mod learn;
+pub mod limits;
 pub mod linalg;
+mod memory;
 pub mod model;
 pub mod moments;
 mod observer;
@@ -66,4 +68,5 @@ pub mod tree;
 
 pub use error::{Error, Place, Result};
 pub use index::{ColIx, NodeIx, VarIx};
+pub use memory::MemoryBudget;
 pub use observer::{Observer, Silent};

@@ -1,29 +1,31 @@
 //! `distances DATA -o D.csv`: additive distances between all variables.
 
-use std::path::Path;
-
-use latentree::data::BatchSource;
+use latentree::data::{BatchSource, WeightedRows};
 use latentree::distance::{DistanceMatrix, DistanceOptions, choose_estimator, estimate};
 use latentree::moments::{PairMoments, fold};
-use latentree::{Error, Observer, Result};
+use latentree::{Observer, Result};
 use serde_json::json;
 
-use super::open_data;
+use super::files::Files;
+use super::{open_data, pair_options, weight_kind};
 use crate::Failure;
-use crate::args::{DataArgs, DistancesArgs};
+use crate::args::DistancesArgs;
 use crate::printer::{Printer, number};
 
 pub(crate) fn run(args: &DistancesArgs, printer: &Printer) -> Result<(), Failure> {
-    if args.output.as_os_str() == "-" && args.errors.as_ref().is_some_and(|path| path.as_os_str() == "-") {
-        return Err(Error::option("--errors", "distances and errors cannot both go to standard output").into());
-    }
+    Files::new()
+        .input("DATA", &args.data)
+        .reading(&args.reading)
+        .output("-o", &args.output)
+        .output_if("--errors", args.errors.as_deref())
+        .check()?;
     let options = DistanceOptions::new()
         .estimator(args.distance.parse()?)
         .hidden_states(args.hidden_states)
         .significance((args.significance != 0.0).then_some(args.significance))
         .smoothing(args.smoothing)
         .errors(args.errors.is_some());
-    let moments = open_moments(&args.data, &args.reading, printer)?;
+    let moments = open_moments(args, printer)?;
     let chosen = choose_estimator(&moments, &options).map_err(|error| error.in_file(&args.data))?;
     let distances = estimate(&moments, &options, printer).map_err(|error| error.in_file(&args.data))?;
     distances.write(&args.output)?;
@@ -64,14 +66,16 @@ pub(crate) fn run(args: &DistancesArgs, printer: &Printer) -> Result<(), Failure
 }
 
 /// Pair moments from a moments file, or of the rows of a data file.
-pub(super) fn open_moments(path: &Path, reading: &DataArgs, printer: &Printer) -> Result<PairMoments> {
+fn open_moments(args: &DistancesArgs, printer: &Printer) -> Result<PairMoments> {
+    let (path, kind) = (&args.data, weight_kind(&args.reading)?);
     if latentree::file::ending(path) == "moments" {
-        return PairMoments::load(path);
+        return Ok(PairMoments::load(path)?.scaled(kind));
     }
-    let mut reader = open_data(path, reading, printer)?;
-    printer.stage("moments", reader.n_rows_hint());
-    let empty = PairMoments::new(reader.schema().clone())?;
-    fold(&mut reader, empty, printer)
+    let mut reader = open_data(path, &args.reading, printer)?;
+    let mut rows = WeightedRows::new(&mut reader, kind).map_err(|error| error.in_file(path))?;
+    printer.stage("moments", rows.n_rows_hint());
+    let empty = PairMoments::with_options(rows.schema().clone(), pair_options(args.memory.as_deref())?)?;
+    fold(&mut rows, empty, printer)
 }
 
 /// What is said of the distances.

@@ -2,10 +2,10 @@
 
 use super::parameters::DEFAULT_STATES;
 use super::{Learning, Source};
-use crate::data::Dataset;
+use crate::data::{BatchSource, Dataset, WeightedRows};
 use crate::distance::estimate;
 use crate::error::{Error, Result};
-use crate::moments::{PairMoments, fold};
+use crate::moments::{PairMoments, PairOptions, fold};
 use crate::observer::Observer;
 use crate::selection::{Candidates, LocalLearner, scored_candidates};
 use crate::structure::LearnerName;
@@ -16,13 +16,15 @@ impl Learning {
     /// # Errors
     /// [`Error::Option`] if there are no rows; as [`run`](Self::run).
     pub fn candidates(&self, source: Source<'_>, observer: &dyn Observer) -> Result<Candidates> {
+        self.check()?;
         let Source::Rows(rows) = source else {
             return Err(Error::option("--candidates", "they are compared by models of rows; learn from the data"));
         };
-        rows.rewind()?;
+        let mut rows = WeightedRows::new(rows, self.weight_kind)?;
         observer.stage("rows", rows.n_rows_hint());
-        let data = Dataset::read(rows)?;
-        let moments = fold(&mut data.source(), PairMoments::new(data.schema().clone())?, observer)?;
+        let data = Dataset::read(&mut rows)?;
+        let options = PairOptions::default().memory_limit(self.memory.bytes());
+        let moments = fold(&mut data.source(), PairMoments::with_options(data.schema().clone(), options)?, observer)?;
         self.candidates_of(&data, &moments, observer)
     }
 

@@ -6,6 +6,7 @@ mod format;
 mod latent_tree;
 mod provenance;
 mod reroot;
+mod size;
 #[cfg(test)]
 pub(crate) mod test_models;
 
@@ -16,3 +17,4 @@ pub use format::{to_bif, to_xmlbif};
 pub use latent_tree::{Domain, Family, LatentTree, LatentTreeBuilder};
 pub use provenance::Provenance;
 pub use reroot::Marginal;
+pub(crate) use size::{least_model_bytes, model_bytes, table_bytes};

@@ -30,6 +30,7 @@ use crate::coordinates::{Coordinates, FoundCoordinates, number_standard};
 use crate::data::{BatchSource, Schema, SelectedRows};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
+use crate::limits;
 use crate::linalg::Matrix;
 use crate::model::{Distribution, Emission, LatentTree, Provenance, Table};
 use crate::moments::{Accumulator, ColumnSummary, Summary, fold};
@@ -140,6 +141,7 @@ pub fn by_moments(
     let tree = discrete_tree(tree, &schema, &mut warnings)?;
     let variable_of = variables_of(&tree, &schema)?;
     let wanted = tree.node_ixs().filter(|&node| !tree.is_observed(node)).map(|node| options.n_states(node)).max().unwrap_or(2);
+    limits::check("--hidden-states", wanted, 1..=limits::MOST_HIDDEN_STATES)?;
     let near = near(&tree, &schema, &variable_of);
     let most_features = (0..schema.variables().len()).map(|ix| feature_cross::n_features(&schema, ix)).max().unwrap_or(0) as u64;
     // Directions of many features fit the chance correlations of the rows they are found with: moments are then taken of the other rows.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::carried::{Carried, FileColumn};
 use super::cell::{Cell, CellSink};
 #[cfg(feature = "columnar")]
 use super::columnar::ColumnarTable;
@@ -14,6 +15,7 @@ use super::overrides::Overrides;
 use super::plan::{Columns, Plan, Target, Verdict};
 use crate::data::{Batch, Block, ColumnData, Schema};
 use crate::error::{Error, Place, Result};
+use crate::index::ColIx;
 
 /// Rows read at once where the number does not show in the result.
 const CHUNK_ROWS: usize = 1024;
@@ -63,15 +65,24 @@ impl Table {
         }
     }
 
-    /// Says which columns are wanted; the cells of the others may be left out.
-    pub(super) fn project(&mut self, wanted: &[bool]) -> Result<()> {
+    /// Whether the cells of a column can be given as text.
+    fn can_be_text(&self, column: usize) -> bool {
+        match self {
+            Self::Csv(table) => column < table.names().len(),
+            #[cfg(feature = "columnar")]
+            Self::Columnar(table) => table.can_be_text(column),
+        }
+    }
+
+    /// Says which columns are wanted, the cells of the others may be left out, and which of them as text.
+    pub(super) fn project(&mut self, wanted: &[bool], is_text: &[bool]) -> Result<()> {
         match self {
             Self::Csv(table) => {
-                debug_assert_eq!(wanted.len(), table.names().len());
+                debug_assert_eq!((wanted.len(), is_text.len()), (table.names().len(), table.names().len()));
                 Ok(())
             }
             #[cfg(feature = "columnar")]
-            Self::Columnar(table) => table.project(wanted),
+            Self::Columnar(table) => table.project(wanted, is_text),
         }
     }
 }
@@ -83,6 +94,9 @@ pub(super) struct DenseReader {
     schema: Arc<Schema>,
     targets: Vec<Target>,
     decoders: Vec<Decoder>,
+    /// For each column of the file, its place among the carried ones.
+    carry: Vec<Option<usize>>,
+    carried: Carried,
     batch_rows: usize,
     next_row: u64,
 }
@@ -99,20 +113,46 @@ impl DenseReader {
         let names = table.names().to_vec();
         let is_text = matches!(table, Table::Csv(_));
         let columns = Columns { place: input.place(), names: &names, named: !is_text || options.header };
-        let (plan, n_rows) = match &options.schema {
+        let (mut plan, n_rows) = match &options.schema {
             Some(schema) => (Plan::fit(schema, &columns, options, &overrides)?, None),
             None => {
                 let (plan, n_rows) = infer(&mut table, &columns, options, &overrides)?;
                 (plan, Some(n_rows))
             }
         };
-        let wanted: Vec<bool> = plan.targets.iter().map(|target| *target != Target::Skip).collect();
-        table.project(&wanted)?;
+        let (kept, left): (Vec<usize>, Vec<usize>) = plan.carried.iter().copied().partition(|&ix| table.can_be_text(ix));
+        if let Some(&id) = left.iter().find(|&&ix| options.id.as_ref() == Some(&names[ix])) {
+            return Err(Error::option("--id", format!("column {:?} cannot be written as text", names[id])));
+        }
+        plan.carried = kept;
+        plan.warnings.extend(left.iter().map(|&ix| format!("column {:?} cannot be written as text and is not kept", names[ix])));
+        let mut carry = vec![None; names.len()];
+        plan.carried.iter().enumerate().for_each(|(place, &ix)| carry[ix] = Some(place));
+        let wanted: Vec<bool> =
+            plan.targets.iter().zip(&carry).map(|(target, carry)| *target != Target::Skip || carry.is_some()).collect();
+        let is_text: Vec<bool> = carry.iter().map(Option::is_some).collect();
+        table.project(&wanted, &is_text)?;
+        let carried = Carried::new(plan.carried.iter().map(|&ix| names[ix].clone()).collect());
         let kinds = plan.schema.columns().iter().zip(&plan.thresholds);
         let decoders = kinds.map(|(column, &threshold)| Decoder::new(&column.kind, threshold)).collect();
         let batch_rows = options.batch_rows.unwrap_or(default_batch_rows(plan.schema.columns().len())).max(1);
         let (schema, targets) = (Arc::clone(&plan.schema), plan.targets.clone());
-        Ok((Self { table, input, schema, targets, decoders, batch_rows, next_row: 0 }, plan, n_rows))
+        Ok((Self { table, input, schema, targets, decoders, carry, carried, batch_rows, next_row: 0 }, plan, n_rows))
+    }
+
+    /// The carried cells of the last batch.
+    pub(super) fn carried(&self) -> &Carried {
+        &self.carried
+    }
+
+    /// Where the columns of the file are, without those that are dropped.
+    pub(super) fn file_columns(&self) -> Vec<FileColumn> {
+        let places = self.targets.iter().zip(&self.carry).map(|(target, carry)| match (target, carry) {
+            (Target::Column(ix), _) => Some(FileColumn::Variable(ColIx::new(*ix))),
+            (_, Some(carry)) => Some(FileColumn::Carried(*carry)),
+            _ => None,
+        });
+        places.flatten().collect()
     }
 
     pub(super) fn rewind(&mut self) -> Result<()> {
@@ -123,7 +163,10 @@ impl DenseReader {
     pub(super) fn next_batch(&mut self) -> Result<Option<Batch>> {
         let mut weights = self.targets.contains(&Target::Weight).then(Vec::new);
         let columns = self.schema.columns().iter();
+        self.carried.clear();
+        let has_carried = !self.carried.names().is_empty();
         let mut sink = BatchSink {
+            carried: has_carried.then_some((self.carry.as_slice(), &mut self.carried)),
             targets: &self.targets,
             decoders: &mut self.decoders,
             columns: columns.map(|column| ColumnData::for_kind(&column.kind, self.batch_rows.min(1 << 16))).collect(),
@@ -156,6 +199,7 @@ impl DenseReader {
 }
 
 struct BatchSink<'a> {
+    carried: Option<(&'a [Option<usize>], &'a mut Carried)>,
     targets: &'a [Target],
     decoders: &'a mut [Decoder],
     columns: Vec<ColumnData>,
@@ -165,6 +209,11 @@ struct BatchSink<'a> {
 impl CellSink for BatchSink<'_> {
     #[inline]
     fn cell(&mut self, _row: u64, column: usize, cell: Cell<'_>) -> Result<(), String> {
+        if let Some((carry, carried)) = &mut self.carried
+            && let Some(place) = carry[column]
+        {
+            carried.push(place, cell);
+        }
         match self.targets[column] {
             Target::Column(ix) => self.decoders[ix].push(cell, &mut self.columns[ix]),
             Target::Skip => Ok(()),
@@ -216,13 +265,15 @@ fn infer(table: &mut Table, columns: &Columns<'_>, options: &ReadOptions, overri
         .enumerate()
         .map(|(ix, name)| {
             let told = overrides.of(name).kind;
-            let is_needed =
-                told != Some(KindOverride::Ignore) && options.weights.as_ref() != Some(name) && table.unusable(ix).is_none();
+            let is_needed = told != Some(KindOverride::Ignore)
+                && options.weights.as_ref() != Some(name)
+                && options.id.as_ref() != Some(name)
+                && table.unusable(ix).is_none();
             is_needed.then(|| Profile::new(told))
         })
         .collect();
     let wanted: Vec<bool> = profiles.iter().map(Option::is_some).collect();
-    table.project(&wanted)?;
+    table.project(&wanted, &vec![false; wanted.len()])?;
     let mut sink = ProfileSink { profiles };
     let mut n_rows = 0;
     loop {

@@ -18,7 +18,7 @@ pub(super) const LINE_LIMIT: usize = 64 << 20;
 pub(super) struct Input {
     /// The name the user gave, for messages.
     pub(super) path: PathBuf,
-    spooled: Option<TempPath>,
+    spooled: Option<Spooled>,
     digest: Arc<OnceLock<String>>,
 }
 
@@ -36,7 +36,7 @@ impl Input {
 
     /// Where the bytes are.
     pub(super) fn real_path(&self) -> &Path {
-        self.spooled.as_deref().unwrap_or(&self.path)
+        self.spooled.as_ref().map_or(self.path.as_path(), |spooled| &spooled.path)
     }
 
     pub(super) fn place(&self) -> Place {
@@ -101,11 +101,18 @@ impl Input {
     }
 }
 
-/// Copies the decompressed bytes of a file, or of standard input, to a temporary file that goes when dropped.
-fn spool(path: &Path) -> Result<TempPath> {
+/// A temporary file that goes when dropped, or when the process is told to end.
+struct Spooled {
+    path: TempPath,
+    _unfinished: file::Unfinished,
+}
+
+/// Copies the decompressed bytes of a file, or of standard input, to a temporary file.
+fn spool(path: &Path) -> Result<Spooled> {
     let mut reader = file::open(path)?;
     let fail = |action| move |source| Error::Io { action, path: std::env::temp_dir(), source };
     let mut copy = tempfile::NamedTempFile::with_prefix("latentree-").map_err(fail("create a temporary file in"))?;
+    let unfinished = file::Unfinished::new(copy.path());
     loop {
         let block = reader.fill_buf().map_err(Error::io("read", path))?;
         if block.is_empty() {
@@ -116,7 +123,7 @@ fn spool(path: &Path) -> Result<TempPath> {
         reader.consume(n_bytes);
     }
     copy.flush().map_err(fail("write a temporary file in"))?;
-    Ok(copy.into_temp_path())
+    Ok(Spooled { path: copy.into_temp_path(), _unfinished: unfinished })
 }
 
 /// Digests what is read through it, and says the digest at the end.

@@ -4,7 +4,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::cell::count_problem;
+use super::carried::Carried;
+use super::cell::{Cell, count_problem};
 use super::decode::Decoder;
 use super::dense::weight_problem;
 use super::input::Input;
@@ -31,6 +32,11 @@ pub(super) trait RowSource: Send {
 
     /// Starts again.
     fn rewind(&mut self) -> Result<()>;
+
+    /// The id of the row that came last, where rows have ids.
+    fn key(&self) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// Rows held in memory, for files whose cells are not stored row by row.
@@ -60,6 +66,11 @@ impl Held {
         row.extend_from_slice(&self.cells[self.starts[self.next]..end]);
         self.next += 1;
         true
+    }
+
+    /// The number of the row that comes next.
+    pub(super) fn position(&self) -> usize {
+        self.next
     }
 
     pub(super) fn rewind(&mut self) {
@@ -174,6 +185,8 @@ pub(super) struct SparseFile {
     pub(super) is_open: bool,
     /// Whether cells only say that something is there: binary, unless the user asks for counts.
     pub(super) is_presence: bool,
+    /// What the ids of the rows are called, where they have ids.
+    pub(super) key_name: Option<String>,
 }
 
 /// Reads a sparse table batch by batch.
@@ -188,15 +201,23 @@ pub(super) struct SparseReader {
     batch_rows: usize,
     next_row: u64,
     row: Vec<(u32, f64)>,
+    /// The ids of the rows of the last batch, if they are carried along.
+    carried: Carried,
 }
 
 impl SparseReader {
     pub(super) fn open(file: SparseFile, input: Arc<Input>, options: &ReadOptions) -> Result<(Self, Plan)> {
         let overrides = Overrides::new(options)?;
-        let SparseFile { source, scan, names, named, is_open, is_presence } = file;
+        let SparseFile { source, scan, names, named, is_open, is_presence, key_name } = file;
         if scan.n_rows == 0 {
             return Err(Error::data(input.place(), "no rows"));
         }
+        if let (Some(_), None) = (&options.id, &key_name) {
+            return Err(Error::option("--id", "rows of a sparse file have no ids; write them as a table or as events"));
+        }
+        // The id of events is no column of theirs, and all their columns are variables.
+        let without_id = ReadOptions { id: None, carry_others: false, ..options.clone() };
+        let options = &without_id;
         let columns = Columns { place: input.place(), names: &names, named };
         let mut plan = match &options.schema {
             Some(schema) => Plan::fit(schema, &columns, options, &overrides)?,
@@ -229,8 +250,14 @@ impl SparseReader {
             batch_rows: options.batch_rows.unwrap_or(BATCH_ROWS).max(1),
             next_row: 0,
             row: Vec::new(),
+            carried: Carried::new(key_name.filter(|_| options.carry_keys).into_iter().collect()),
         };
         Ok((reader, plan))
+    }
+
+    /// The ids of the last batch, if they are carried along.
+    pub(super) fn carried(&self) -> &Carried {
+        &self.carried
     }
 
     pub(super) fn rewind(&mut self) -> Result<()> {
@@ -242,10 +269,14 @@ impl SparseReader {
         let mut rows = SparseRows::default();
         let mut values = Vec::new();
         let mut weights = self.has_weights.then(Vec::new);
+        self.carried.clear();
         while rows.n_rows() < self.batch_rows && rows.columns.len() < BATCH_CELLS {
             self.row.clear();
             if !self.source.next_row(&mut self.row)? {
                 break;
+            }
+            if !self.carried.names().is_empty() {
+                self.carried.push(0, self.source.key().map_or(Cell::Missing, Cell::Text));
             }
             tidy(&mut self.row);
             let row_number = self.next_row + rows.n_rows() as u64 + 1;
