@@ -79,7 +79,8 @@ pub(crate) fn run(args: &GroupedArgs, data: &Path) -> Result<Results> {
             let start = Instant::now();
             let learned = Learning::new().structure(learner).run(Source::Rows(&mut rows.source()), &Silent);
             let seconds = format!("{:.1}", start.elapsed().as_secs_f64());
-            let sizes = [set.clone(), rows.n_rows().to_string(), rows.schema().variables().len().to_string(), learner.to_string()];
+            let sizes =
+                [set.clone(), rows.n_rows().to_string(), rows.schema().variables().len().to_string(), learner.to_string()];
             let found = match learned {
                 Ok(learned) => [
                     learned.tree().n_hidden().to_string(),

@@ -209,7 +209,13 @@ impl Case<'_> {
         let out = self.folder.join("out.csv");
         let how: &[&str] = [&[][..], &["--map"], &["--impute"]][rng.random_range(0..3)];
         let mut verbs: Vec<Vec<String>> = Vec::new();
-        verbs.push([&["infer", &text(&model), &text(&data), "-o", &text(&out)][..], how].concat().iter().map(|&it| it.to_owned()).collect());
+        verbs.push(
+            [&["infer", &text(&model), &text(&data), "-o", &text(&out)][..], how]
+                .concat()
+                .iter()
+                .map(|&it| it.to_owned())
+                .collect(),
+        );
         let sampled = self.folder.join("sampled.csv");
         let sample = ["sample", &text(&model), "--rows", "30", "-o", &text(&sampled), "--hidden"];
         verbs.push(sample.iter().map(|&it| it.to_owned()).collect());
@@ -231,7 +237,13 @@ impl Case<'_> {
         let (out, err) = (self.folder.join("stdout"), self.folder.join("stderr"));
         let begun = std::fs::File::create(&out).and_then(|out| {
             let err = std::fs::File::create(&err)?;
-            Command::new(self.program).args(arguments).args(["--threads", "1"]).stdin(Stdio::null()).stdout(out).stderr(err).spawn()
+            Command::new(self.program)
+                .args(arguments)
+                .args(["--threads", "1"])
+                .stdin(Stdio::null())
+                .stdout(out)
+                .stderr(err)
+                .spawn()
         });
         let mut child = match begun {
             Ok(child) => child,
@@ -257,7 +269,8 @@ impl Case<'_> {
                 }
             }
         };
-        let read = |path: &Path| std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        let read =
+            |path: &Path| std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
         let outcome = Outcome { code, out: read(&out), err: read(&err) };
         if !matches!(code, Some(0 | 2)) && problems.is_empty() {
             problems.push(format!("latentree {} ended with {code:?}: {}", arguments.join(" "), outcome.err.trim()));
@@ -453,7 +466,8 @@ fn below_independence(table: &RandomTable, file: &Value, result: &Value) -> Opti
                 let values: Vec<f64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
                 let mean = values.iter().sum::<f64>() / values.len() as f64;
                 let ln_factorial = |x: f64| (1..=x as u64).map(|i| (i as f64).ln()).sum::<f64>();
-                log_likelihood += values.iter().map(|&x| if mean > 0.0 { x * mean.ln() - mean - ln_factorial(x) } else { 0.0 }).sum::<f64>();
+                log_likelihood +=
+                    values.iter().map(|&x| if mean > 0.0 { x * mean.ln() - mean - ln_factorial(x) } else { 0.0 }).sum::<f64>();
                 parameters += 1.0;
             }
             _ => {
@@ -466,8 +480,9 @@ fn below_independence(table: &RandomTable, file: &Value, result: &Value) -> Opti
         }
     }
     let independent = log_likelihood - 0.5 * parameters * n_rows.max(1.0).ln();
-    let says_so = result["warnings"].as_array().is_some_and(|all| all.iter().any(|it| it.as_str().is_some_and(|it| it.contains("independent"))));
+    let says_so = result["warnings"]
+        .as_array()
+        .is_some_and(|all| all.iter().any(|it| it.as_str().is_some_and(|it| it.contains("independent"))));
     let is_below = bic < independent - 1e-3 * independent.abs().max(1.0) - 1.0;
-    (is_below && !says_so)
-        .then(|| format!("BIC {bic} is below {independent} of independent columns, and nothing says so"))
+    (is_below && !says_so).then(|| format!("BIC {bic} is below {independent} of independent columns, and nothing says so"))
 }

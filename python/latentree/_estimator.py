@@ -21,7 +21,7 @@ from ._warnings import NotFittedError, warn_all
 #: Options that are handed on to the library under their own names.
 _LEARN_OPTIONS = (
     "structure parameters distance significance smoothing epsilon tau contract bootstrap decomposition start restarts "
-    "em_iterations em_tolerance em_smoothing select validation_fraction"
+    "em_iterations em_tolerance em_smoothing weight_kind memory select validation_fraction"
 ).split()
 #: What the ending of a file asks for; none asks for the model file.
 _FORMATS = {
@@ -104,6 +104,14 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         Relative gain of the log-likelihood at which EM ends.
     em_smoothing : float, default=0.01
         Pseudo-count that EM adds to every cell of its tables.
+    weight_kind : str, default="auto"
+        What ``sample_weight`` means. ``frequency``: how often a row was observed, whole numbers whose sum is n in BIC. ``sampling``: how many of a
+        population a row stands for; the weights are scaled to sum to the number of rows with a positive weight, which is n in BIC, so that
+        their scale does not matter. ``auto`` takes whole numbers for frequencies (a weight of k is the same as k rows, as scikit-learn has it)
+        and any others for sampling weights.
+    memory : str, optional
+        Memory that moments and models may take, such as ``"8G"``; three quarters of the machine's by default. What would exceed it is refused
+        before work starts.
     random_state : int, RandomState or Generator, optional
         The seed of everything random. The same seed and data give the same model, whatever ``n_jobs`` is. With None, fitting is
         still deterministic (the seed is 0), while `sample` and draws of `impute` differ from call to call.
@@ -179,6 +187,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         em_iterations: int | None = None,
         em_tolerance: float | None = None,
         em_smoothing: float = 0.01,
+        weight_kind: str = "auto",
+        memory: str | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -204,6 +214,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self.em_iterations = em_iterations
         self.em_tolerance = em_tolerance
         self.em_smoothing = em_smoothing
+        self.weight_kind = weight_kind
+        self.memory = memory
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

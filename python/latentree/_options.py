@@ -35,7 +35,8 @@ def read_n_jobs(n_jobs: Any) -> int:
         raise ValueError("n_jobs: 0 given; give a number of threads, or -1 for all cores")
     if n_jobs < 0:
         return max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
-    return min(int(n_jobs), 4096)
+    # More than the library allows is refused there.
+    return min(int(n_jobs), 2**31)
 
 
 def read_handle_unknown(handle_unknown: Any) -> str:

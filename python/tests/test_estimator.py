@@ -90,6 +90,18 @@ def test_weights_are_repeated_rows(answers):
     )
 
 
+def test_the_scale_of_sampling_weights_does_not_matter(answers):
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(answers))
+    large, small = (LatentTree().fit(answers, sample_weight=weights * factor) for factor in (1.0, 0.0002))
+    np.testing.assert_allclose(large.score_samples(answers), small.score_samples(answers), rtol=1e-6)
+    np.testing.assert_allclose(large.report_["bic"], small.report_["bic"], rtol=1e-9)
+    whole = np.random.default_rng(0).integers(1, 4, size=len(answers))
+    sampling, scaled = (LatentTree(weight_kind="sampling").fit(answers, sample_weight=whole * factor) for factor in (1, 0.0002))
+    np.testing.assert_allclose(sampling.report_["bic"], scaled.report_["bic"], rtol=1e-9)
+    constant = LatentTree().fit(answers, sample_weight=0.0002)
+    assert constant.to_json() == LatentTree().fit(answers).to_json()
+
+
 def test_posteriors_predictions_and_queries_agree(fitted, answers):
     rows = answers[:50]
     posterior = fitted.transform(rows)

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::group_file::GroupFile;
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
@@ -40,13 +42,18 @@ pub(crate) struct Global {
     /// Seed of everything random; the same seed and data give the same bytes
     #[arg(long, global = true, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Number of threads [default: all cores]; results do not depend on it
+    /// Number of threads, 1 to 1024 [default: all cores]; results do not depend on it
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 }
 
+/// Numbers of rows that can be drawn.
+fn drawn_rows() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(..=latentree::limits::MOST_DRAWN_ROWS)
+}
+
 /// How a data file is read.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Reading data")]
 pub(crate) struct DataArgs {
     /// The first row is data; columns are named x1, x2, …
@@ -70,12 +77,21 @@ pub(crate) struct DataArgs {
     /// Join the labels of a categorical column that occur less than N times as "(other)"
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) min_count: Option<u64>,
-    /// CSV of item,group: joins columns into vector-valued variables
-    #[arg(long, value_name = "FILE.csv")]
-    pub(crate) group: Option<PathBuf>,
-    /// Column of row weights
+    /// Join columns into vector-valued variables by a CSV of items (columns or codes) and their groups. Its columns are "item" and "group",
+    /// the only two, or those named after a colon: phecodes.csv.gz:code,phecode. Items that the data lack are ignored; columns without a
+    /// group stay as they are
+    #[arg(long, value_name = "FILE.csv[:ITEM,GROUP]")]
+    pub(crate) group: Option<GroupFile>,
+    /// Column of row weights, numbers ≥ 0. Rows of weight 0 do not count
     #[arg(long, value_name = "COLUMN")]
     pub(crate) weights: Option<String>,
+    /// What weights mean: sampling (how many of a population a row stands for; scaled to sum to the number of rows with a positive weight,
+    /// which is n in BIC, so that their scale does not matter) or frequency (how often a row was observed: whole numbers, whose sum is n)
+    #[arg(long, value_name = "KIND", default_value = "sampling", value_parser = ["sampling", "frequency"])]
+    pub(crate) weight_kind: String,
+    /// Column that names rows, such as a patient's number: not a variable, and the first column of tables that infer and score write
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) id: Option<String>,
     /// Labels that the model (or --schema) does not have: missing (with a note that counts them) or error [default: missing; error for --schema]
     #[arg(long, value_name = "missing|error")]
     pub(crate) unseen: Option<String>,
@@ -198,6 +214,9 @@ pub(crate) struct DescribeArgs {
     /// Variables to list in the table, of a model hidden ones, edges and pairs (0: all)
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) top: usize,
+    /// Memory that moments may take, such as 8G or 500M [default: three quarters of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -219,8 +238,8 @@ pub(crate) struct LearnArgs {
     /// Which distance: auto, gaussian, logdet, multivariate, symmetric or canonical
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) distance: String,
-    /// States of the hidden variables, or auto: as many as BIC, or the validation rows, ask for [default: 2; continuous columns alone give Gaussian
-    /// hidden variables unless this is given]
+    /// States of the hidden variables, 2 to 1000, or auto: as many as BIC, or the validation rows, ask for [default: 2; continuous columns alone give
+    /// Gaussian hidden variables unless this is given]
     #[arg(long, value_name = "K|auto")]
     pub(crate) hidden_states: Option<String>,
     /// Standard errors that a pair must be from zero to connect two variables: larger cuts off weak ones, 0 keeps all in one tree
@@ -238,7 +257,7 @@ pub(crate) struct LearnArgs {
     /// Merge adjacent nodes whose correlation exceeds this; none or 0 merges none [default: 0.9; none for auto and likelihood; with --distances edges of no length]
     #[arg(long, value_name = "CORRELATION")]
     pub(crate) contract: Option<String>,
-    /// Support of every split by this many bootstrap replicates
+    /// Support of every split by this many bootstrap replicates, 1 to 100000
     #[arg(long, value_name = "N")]
     pub(crate) bootstrap: Option<usize>,
     /// Keep this tree (Newick, or a model or tree file) and learn its parameters only
@@ -259,10 +278,10 @@ pub(crate) struct LearnArgs {
     /// Where EM starts: moments, lcm (a latent class model's classes in every hidden node) or random [default: moments; lcm for --parameters em]
     #[arg(long, value_name = "NAME")]
     pub(crate) start: Option<String>,
-    /// Starts of EM that are tried (lcm and random); half as many of a search by BIC
+    /// Starts of EM that are tried (lcm and random), 1 to 10000; half as many of a search by BIC
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) restarts: usize,
-    /// Most passes of EM over the rows [default: 500]
+    /// Most passes of EM over the rows, up to 1000000 [default: 500]
     #[arg(long, value_name = "N")]
     pub(crate) em_iterations: Option<usize>,
     /// Relative gain of the log-likelihood at which EM ends [default: 1e-7]
@@ -286,6 +305,10 @@ pub(crate) struct LearnArgs {
     /// Keep the state of EM in this directory, and go on from what is there
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoint: Option<PathBuf>,
+    /// Memory that moments and models may take, such as 8G or 500M: what would exceed it is refused before work starts [default: three quarters
+    /// of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -297,9 +320,12 @@ pub(crate) struct ScoreArgs {
     pub(crate) data: PathBuf,
     #[command(flatten)]
     pub(crate) reading: DataArgs,
-    /// Write each row's log-likelihood as CSV: row,log_likelihood
+    /// Write each row's log-likelihood as CSV: row,log_likelihood. The first column is the id of --id or of events where there is one
     #[arg(long, value_name = "FILE")]
     pub(crate) per_row: Option<PathBuf>,
+    /// With --per-row, pass the columns through that are not in the model
+    #[arg(long, requires = "per_row")]
+    pub(crate) keep: bool,
 }
 
 #[derive(Debug, Args)]
@@ -329,13 +355,16 @@ pub(crate) struct InferArgs {
     pub(crate) data: PathBuf,
     #[command(flatten)]
     pub(crate) reading: DataArgs,
-    /// Output table
+    /// Output table. Its first column is the row's number, or the id of --id or of events where there is one
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
+    /// Pass the columns through that are not in the model, after the id and before the results; --impute always does
+    #[arg(long)]
+    pub(crate) keep: bool,
     /// Most probable joint states instead of posteriors
     #[arg(long, conflicts_with = "impute")]
     pub(crate) map: bool,
-    /// The data with missing cells filled instead of posteriors
+    /// The data with missing cells filled instead of posteriors: all columns of a table in their order, also those that are not in the model
     #[arg(long)]
     pub(crate) impute: bool,
     /// Only these hidden nodes, comma-separated [default: all]
@@ -351,8 +380,8 @@ pub(crate) struct SampleArgs {
     /// Nodes of a BIF model that are hidden
     #[arg(long = "hidden-nodes", value_name = "A,B", value_delimiter = ',')]
     pub(crate) hidden_nodes: Vec<String>,
-    /// Number of rows
-    #[arg(long, value_name = "N")]
+    /// Number of rows, up to 10¹²
+    #[arg(long, value_name = "N", value_parser = drawn_rows())]
     pub(crate) rows: u64,
     /// Output table
     #[arg(short, long, value_name = "OUT")]
@@ -406,10 +435,10 @@ pub(crate) struct SimulateArgs {
     /// Keep this tree (Newick or JSON) instead of a shape
     #[arg(long, value_name = "FILE")]
     pub(crate) tree: Option<PathBuf>,
-    /// Number of observed variables
+    /// Number of observed variables, up to 10000000
     #[arg(long, visible_alias = "variables", value_name = "P", default_value_t = 9)]
     pub(crate) observed: usize,
-    /// Degree of hidden nodes (complete, caterpillar; largest degree of random)
+    /// Degree of hidden nodes, from 3 (complete, caterpillar; largest degree of random)
     #[arg(long, value_name = "D")]
     pub(crate) degree: Option<usize>,
     /// Family of the model
@@ -418,10 +447,10 @@ pub(crate) struct SimulateArgs {
     /// Interval of edge correlations (gaussian, symmetric)
     #[arg(long, value_name = "LOW,HIGH", value_delimiter = ',', num_args = 1..=2)]
     pub(crate) correlation: Vec<f64>,
-    /// States of observed variables (categorical, symmetric, mixed)
+    /// States of observed variables, 2 to 1000 (categorical, symmetric, mixed)
     #[arg(long, value_name = "D", default_value_t = 2)]
     pub(crate) states: usize,
-    /// States of hidden variables (categorical, mixed)
+    /// States of hidden variables, 2 to 1000 (categorical, mixed)
     #[arg(long, value_name = "K", default_value_t = 2)]
     pub(crate) hidden_states: usize,
     /// How clearly states differ, from 0 (useless) to 1 (deterministic) (categorical, mixed)
@@ -436,8 +465,8 @@ pub(crate) struct SimulateArgs {
     /// Data file to write
     #[arg(long, value_name = "D")]
     pub(crate) data: Option<PathBuf>,
-    /// Number of rows of data
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    /// Number of rows of data, up to 10¹²
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = drawn_rows())]
     pub(crate) rows: u64,
     /// Leave each cell missing with this probability
     #[arg(long, value_name = "FRACTION", default_value_t = 0.0)]
@@ -502,6 +531,9 @@ pub(crate) struct MomentsArgs {
     /// Output file
     #[arg(short, long, value_name = "M.moments")]
     pub(crate) output: PathBuf,
+    /// Memory that moments may take, such as 8G or 500M [default: three quarters of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -527,7 +559,7 @@ pub(crate) struct DistancesArgs {
     /// Which distance: auto, gaussian, logdet, multivariate, symmetric or canonical
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) distance: String,
-    /// States of the hidden variables [default: 2]
+    /// States of the hidden variables, 2 to 1000 [default: 2]
     #[arg(long, value_name = "K")]
     pub(crate) hidden_states: Option<usize>,
     /// Standard errors that a correlation must be from zero for its pair to have a distance; 0 gives every pair one
@@ -539,4 +571,7 @@ pub(crate) struct DistancesArgs {
     /// Write the standard errors of the distances, in the same format
     #[arg(long, value_name = "FILE")]
     pub(crate) errors: Option<PathBuf>,
+    /// Memory that moments may take, such as 8G or 500M [default: three quarters of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
 }

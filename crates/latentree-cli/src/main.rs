@@ -2,7 +2,9 @@
 
 mod args;
 mod commands;
+mod group_file;
 mod printer;
+mod signals;
 
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;

@@ -3,7 +3,6 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -11,9 +10,6 @@ use latentree::Observer;
 use serde_json::Value;
 
 use crate::args::Global;
-
-/// Set when the user asked to stop.
-static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Prints results and notes, and shows progress.
 pub(crate) struct Printer {
@@ -33,13 +29,7 @@ struct Stage {
 impl Printer {
     pub(crate) fn new(global: &Global) -> Self {
         let progress = !global.quiet && !global.json && io::stderr().is_terminal();
-        // A second Ctrl-C ends the program at once; the first lets it tidy up.
-        let handler = ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
-            }
-        });
-        if handler.is_err() && progress {
+        if crate::signals::catch().is_err() && progress {
             eprintln!("note: Ctrl-C cannot be caught here; partial files may be left");
         }
         Self { json: global.json, quiet: global.quiet, progress, stage: Mutex::new(None) }
@@ -125,7 +115,7 @@ impl Observer for Printer {
     }
 
     fn cancelled(&self) -> bool {
-        STOP.load(Ordering::Relaxed)
+        crate::signals::is_stopped()
     }
 }
 

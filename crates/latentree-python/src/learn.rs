@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use latentree::MemoryBudget;
+use latentree::data::WeightKind;
 use latentree::distance::{DistanceMatrix, DistanceOptions};
 use latentree::learn::{EmStart, Learned, Learning, Source, Validation, tree_over};
 use latentree::structure::Contraction;
@@ -61,6 +63,8 @@ fn learning(options: &Bound<'_, PyDict>) -> PyResult<Learning> {
         .start(start)
         .em_iterations(whole("em_iterations")?)
         .em_tolerance(number("em_tolerance")?)
+        .weight_kind(text("weight_kind")?.map_or(Ok(WeightKind::ByValue), |name| name.parse()).map_err(to_python)?)
+        .memory(text("memory")?.map_or_else(|| Ok(MemoryBudget::of_machine()), |size| size.parse()).map_err(to_python)?)
         .seed(option(options, "seed", "a whole number ≥ 0")?.unwrap_or(0));
     if let Some(name) = text("structure")? {
         learning = learning.structure(name.parse().map_err(to_python)?);

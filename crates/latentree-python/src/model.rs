@@ -8,7 +8,7 @@ use latentree::data::{BatchSource as _, Block, Kind};
 use latentree::inference::{Evidence, Imputation, Inference, JointAnswer};
 use latentree::model::{Domain, LatentTree, Marginal, ModelFile, ReadModelOptions, read_model};
 use latentree::report::{Format, export, render};
-use latentree::{Error, NodeIx, Observer, Result};
+use latentree::{Error, MemoryBudget, NodeIx, Observer, Result};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
@@ -322,6 +322,9 @@ impl Model {
         let evidence = self.evidence(&given)?;
         let file = Arc::clone(&self.file);
         let n_columns = self.latent_tree()?.schema().columns().len() + if hidden { self.file.tree().n_hidden() } else { 0 };
+        let bytes = n_rows.saturating_mul(8 * n_columns as u64);
+        let what = format!("{n_rows} rows of {n_columns} columns");
+        MemoryBudget::of_machine().check_option("n_samples", &what, bytes, "draw fewer rows").map_err(to_python)?;
         let values = worker::run(py, n_jobs, None, move |progress| {
             let inference = Inference::new(latent_tree(&file)?);
             let mut sampler = inference.sampler(n_rows, seed).given(evidence)?;

@@ -1,8 +1,15 @@
 //! Files in and out: decompression by the first bytes, compression by the ending, outputs that are never half written.
 
+mod same_file;
+mod unfinished;
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+
+pub use same_file::is_same_file;
+pub(crate) use unfinished::Unfinished;
+pub use unfinished::remove_unfinished;
 
 use crate::error::{Error, Result};
 
@@ -104,13 +111,41 @@ pub fn write_atomically(path: &Path, write: impl FnOnce(&mut dyn Write) -> Resul
     out.finish()
 }
 
+/// Checks that a file can be written, without changing anything: before work that takes long, not after it.
+///
+/// # Errors
+/// [`Error::Io`] if its folder does not exist or does not let a file be created, or if an existing file is write-protected or a folder.
+///
+/// # Example
+/// ```
+/// use latentree::file::check_writable;
+/// let dir = tempfile::tempdir()?;
+/// assert!(check_writable(&dir.path().join("model.json")).is_ok());
+/// assert!(check_writable(&dir.path().join("no such folder/model.json")).is_err());
+/// assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn check_writable(path: &Path) -> Result<()> {
+    // To open a pipe and close it again would end it for its reader.
+    if path.as_os_str() == "-" || is_device(path) {
+        return Ok(());
+    }
+    Partial::create(path).map(drop).map_err(Error::io("write", path))
+}
+
+/// Whether a path is a device or a pipe, which cannot be replaced by a rename, and must not be.
+fn is_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
 /// A file that comes to be only when [`finish`](Self::finish) has succeeded; dropped before, it leaves no trace.
 ///
-/// `.gz` and `.zst` endings compress. Standard output (`-`), devices and pipes are written to directly.
+/// `.gz` and `.zst` endings compress. Standard output (`-`), devices and pipes are written to directly. A symbolic link is followed; a file
+/// that is replaced hands its permissions on to the new one.
 pub struct AtomicWriter {
     path: PathBuf,
     out: Compression,
-    partial: Option<Partial>,
+    partial: Option<Box<Partial>>,
 }
 
 /// What happens to the bytes on their way to the file.
@@ -140,9 +175,7 @@ impl AtomicWriter {
     fn start(path: &Path, by_ending: bool) -> Result<Self> {
         let fail = |source| Error::Io { action: "write", path: path.to_path_buf(), source };
         let is_stdout = path.as_os_str() == "-";
-        // A device or a pipe cannot be replaced by a rename, and must not be.
-        let is_device = std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
-        if is_stdout || is_device {
+        if is_stdout || is_device(path) {
             let raw: Box<dyn Write + Send> = if is_stdout {
                 Box::new(io::stdout())
             } else {
@@ -151,7 +184,7 @@ impl AtomicWriter {
             let out = Compression::None(Box::new(BufWriter::with_capacity(BUFFER, raw)));
             return Ok(Self { path: path.to_path_buf(), out, partial: None });
         }
-        let partial = Partial::create(path).map_err(fail)?;
+        let partial = Box::new(Partial::create(path).map_err(fail)?);
         let file = BufWriter::with_capacity(BUFFER, partial.file.try_clone().map_err(fail)?);
         let file: Box<dyn Write + Send> = Box::new(file);
         let lower = path.to_string_lossy().to_lowercase();
@@ -185,7 +218,7 @@ impl AtomicWriter {
         };
         file.flush().map_err(fail)?;
         match partial {
-            Some(mut partial) => partial.keep(&path).map_err(fail),
+            Some(mut partial) => partial.keep().map_err(fail),
             None => Ok(()),
         }
     }
@@ -218,30 +251,67 @@ impl Write for AtomicWriter {
 /// A file beside its final place, removed when dropped unless kept.
 struct Partial {
     path: PathBuf,
+    /// The final place, with symbolic links followed: a rename would replace the link.
+    target: PathBuf,
     file: File,
     kept: bool,
+    _unfinished: Unfinished,
 }
 
 impl Partial {
     fn create(target: &Path) -> io::Result<Self> {
-        let name = target.file_name().ok_or_else(|| io::Error::other("not a file name"))?.to_string_lossy();
         if target.is_dir() {
             return Err(io::Error::other("it is a directory"));
         }
+        let target = same_file::destination(target)?;
+        let name = target.file_name().ok_or_else(|| io::Error::other("not a file name"))?.to_string_lossy().into_owned();
+        // A rename replaces a write-protected file without asking, and its owner protected it for a reason.
+        let replaced = match File::options().append(true).open(&target) {
+            Ok(file) => Some(file.metadata()?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
         for attempt in 0.. {
             let path = target.with_file_name(format!(".{name}.{}-{attempt}.partial", std::process::id()));
             match File::options().write(true).create_new(true).open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}
-                result => return Ok(Self { file: result?, path, kept: false }),
+                result => {
+                    let file = result?;
+                    let unfinished = Unfinished::new(&path);
+                    let partial = Self { file, path, target, kept: false, _unfinished: unfinished };
+                    if let Some(replaced) = replaced {
+                        partial.take_after(&replaced)?;
+                    }
+                    return Ok(partial);
+                }
             }
         }
         unreachable!("the loop returns")
     }
 
-    fn keep(&mut self, target: &Path) -> io::Result<()> {
+    /// Takes over the owner, where the system lets us, and the permissions of the file that is replaced.
+    fn take_after(&self, replaced: &std::fs::Metadata) -> io::Result<()> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let own = self.file.metadata()?;
+            if (own.uid(), own.gid()) != (replaced.uid(), replaced.gid()) {
+                // Only the superuser may give files away; all others keep what they write.
+                let _ = std::os::unix::fs::fchown(&self.file, Some(replaced.uid()), Some(replaced.gid()));
+            }
+        }
+        self.file.set_permissions(replaced.permissions())
+    }
+
+    fn keep(&mut self) -> io::Result<()> {
         self.file.sync_all()?;
-        std::fs::rename(&self.path, target)?;
+        std::fs::rename(&self.path, &self.target)?;
         self.kept = true;
+        // The rename is safe from a power failure once its folder is. Some file systems cannot say so, and the file is complete either way.
+        #[cfg(unix)]
+        if let Some(Ok(folder)) = self.target.parent().map(File::open) {
+            let _ = folder.sync_all();
+        }
         Ok(())
     }
 }
@@ -314,5 +384,25 @@ mod tests {
                 assert!(error.to_string().contains("cut off"), "{name} after {length} bytes: {error}");
             }
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn overwriting_keeps_the_mode_and_follows_a_symbolic_link() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("real.json"), dir.path().join("link.json"));
+        std::fs::write(&real, "old").unwrap();
+        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink("real.json", &link).unwrap();
+        write_atomically(&link, |out| out.write_all(b"new").map_err(Error::io("write", &link))).unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::read_to_string(&real).unwrap(), "new");
+        assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+        // Also where the link leads to nothing yet.
+        let dangling = dir.path().join("dangling.json");
+        std::os::unix::fs::symlink("later.json", &dangling).unwrap();
+        write_atomically(&dangling, |out| out.write_all(b"x").map_err(Error::io("write", &dangling))).unwrap();
+        assert_eq!(std::fs::read_to_string(dir.path().join("later.json")).unwrap(), "x");
     }
 }

@@ -46,8 +46,8 @@
 //! # Ok::<(), latentree::Error>(())
 //! ```
 //!
-//! The library never prints, keeps no global state, and gives the same bytes for the same seed and data at any number of
-//! threads. Progress and cancelling go through an [`Observer`].
+//! The library never prints, keeps no global state but the names of its temporary files
+//! ([`remove_unfinished`](file::remove_unfinished)), and gives the same bytes for the same seed and data at any number of threads. Progress and cancelling go through an [`Observer`].
 
 mod coordinates;
 pub mod data;
@@ -58,7 +58,9 @@ pub mod file;
 mod index;
 pub mod inference;
 pub mod learn;
+pub mod limits;
 pub mod linalg;
+mod memory;
 pub mod model;
 pub mod moments;
 mod observer;
@@ -74,4 +76,5 @@ pub mod tree;
 
 pub use error::{Error, Place, Result};
 pub use index::{ColIx, NodeIx, VarIx};
+pub use memory::MemoryBudget;
 pub use observer::{Observer, Silent};

@@ -6,7 +6,7 @@ use latentree::report::weak_pairs;
 use latentree::{ColIx, Result, VarIx};
 use serde_json::{Map, Value, json};
 
-use super::{note_unseen, open_data};
+use super::{note_unseen, open_data, pair_options, weight_kind};
 use crate::Failure;
 use crate::args::DescribeArgs;
 use crate::printer::{Printer, number, shown, table};
@@ -26,7 +26,9 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
     let n_columns = schema.columns().len();
     let weak = if n_columns <= MOST_PAIRED {
         reader.rewind()?;
-        Some(weak_pairs(&fold(&mut reader, PairMoments::new(schema.clone())?, printer)?))
+        let options = pair_options(args.memory.as_deref())?;
+        let moments = fold(&mut reader, PairMoments::with_options(schema.clone(), options)?, printer)?;
+        Some(weak_pairs(&moments.scaled(weight_kind(&args.reading)?)))
     } else {
         None
     };

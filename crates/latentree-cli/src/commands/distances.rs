@@ -1,33 +1,36 @@
 //! `distances DATA -o D.csv`: additive distances between all variables.
 
-use std::path::Path;
-
+use latentree::Result;
+use latentree::data::WeightedRows;
 use latentree::distance::{DistanceMatrix, DistanceOptions, check_distances_path, choose_estimator, estimate, pair_moments};
 use latentree::moments::PairMoments;
-use latentree::{Error, Result};
 use serde_json::json;
 
-use super::{note_unseen, open_data, refuse_reading};
+use super::files::Files;
+use super::{note_unseen, open_data, pair_options, refuse_reading, weight_kind};
 use crate::Failure;
-use crate::args::{DataArgs, DistancesArgs};
+use crate::args::DistancesArgs;
 use crate::printer::{Printer, number};
 
 /// Why moments take no options about reading data.
 pub(super) const MOMENTS_ARE_READ: &str = "it says how data are read, and moments are given";
 
 pub(crate) fn run(args: &DistancesArgs, printer: &Printer) -> Result<(), Failure> {
-    if args.output.as_os_str() == "-" && args.errors.as_ref().is_some_and(|path| path.as_os_str() == "-") {
-        return Err(Error::option("--errors", "distances and errors cannot both go to standard output").into());
-    }
     check_distances_path(&args.output)?;
     args.errors.as_deref().map(check_distances_path).transpose()?;
+    Files::new()
+        .input("DATA", &args.data)
+        .reading(&args.reading)
+        .output("-o", &args.output)
+        .output_if("--errors", args.errors.as_deref())
+        .check()?;
     let options = DistanceOptions::new()
         .estimator(args.distance.parse()?)
         .hidden_states(args.hidden_states)
         .significance((args.significance != 0.0).then_some(args.significance))
         .smoothing(args.smoothing)
         .errors(args.errors.is_some());
-    let moments = open_moments(&args.data, &args.reading, &options, printer)?;
+    let moments = open_moments(args, &options, printer)?;
     let chosen = choose_estimator(&moments, &options).map_err(|error| error.in_file(&args.data))?;
     let distances = estimate(&moments, &options, printer).map_err(|error| error.in_file(&args.data))?;
     distances.write(&args.output)?;
@@ -68,13 +71,15 @@ pub(crate) fn run(args: &DistancesArgs, printer: &Printer) -> Result<(), Failure
 }
 
 /// Pair moments from a moments file, or of the rows of a data file.
-fn open_moments(path: &Path, reading: &DataArgs, options: &DistanceOptions, printer: &Printer) -> Result<PairMoments> {
+fn open_moments(args: &DistancesArgs, options: &DistanceOptions, printer: &Printer) -> Result<PairMoments> {
+    let (path, kind) = (&args.data, weight_kind(&args.reading)?);
     if latentree::file::ending(path) == "moments" {
-        refuse_reading(reading, MOMENTS_ARE_READ)?;
-        return PairMoments::load(path);
+        refuse_reading(&args.reading, MOMENTS_ARE_READ)?;
+        return Ok(PairMoments::load(path)?.scaled(kind));
     }
-    let mut reader = open_data(path, reading, printer)?;
-    let moments = pair_moments(&mut reader, options, printer)?;
+    let mut reader = open_data(path, &args.reading, printer)?;
+    let mut rows = WeightedRows::new(&mut reader, kind).map_err(|error| error.in_file(path))?;
+    let moments = pair_moments(&mut rows, options, pair_options(args.memory.as_deref())?, printer)?;
     note_unseen(&reader, printer);
     Ok(moments)
 }

@@ -5,12 +5,14 @@ use latentree::model::ModelFile;
 use latentree::report::{self, Format, View};
 use serde_json::json;
 
+use super::files::Files;
 use super::{is_stream, open_model_file};
 use crate::Failure;
 use crate::args::ExportArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
+    Files::new().input("MODEL", &args.model.model).output("-o", &args.output).check()?;
     let format: Format = args.format.parse()?;
     format.check_path(&args.output)?;
     let file = open_model_file(&args.model.model, &args.model.hidden, None)?;

@@ -1,18 +1,28 @@
 //! `infer MODEL DATA -o OUT`: what the model says about every row.
 
-use latentree::data::{BatchSource, ResultWriter, TableWriter, Value};
+use latentree::data::{BatchSource, FileColumn, TableWriter, Value};
 use latentree::inference::Inference;
 use latentree::model::LatentTree;
 use latentree::{Error, NodeIx, Observer, Result};
 use serde_json::json;
 
-use super::{note_unseen, open_model_and_data};
+use super::files::Files;
+use super::row_table::{RowTable, carrying, check_keep};
+use super::{note_unseen, open_model_and_data_with};
 use crate::Failure;
 use crate::args::InferArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
-    let (model, mut reader) = open_model_and_data(&args.model, &args.data, &args.reading, printer)?;
+    Files::new()
+        .input("MODEL", &args.model.model)
+        .input("DATA", &args.data)
+        .reading(&args.reading)
+        .output("-o", &args.output)
+        .check()?;
+    let options = carrying(&args.reading, args.keep, args.impute)?;
+    let (model, mut reader) = open_model_and_data_with(&args.model, &args.data, options, printer)?;
+    check_keep(args.keep, &reader)?;
     let inference = Inference::new(&model);
     let nodes: Vec<NodeIx> = if args.of.is_empty() {
         model.hidden().collect()
@@ -27,40 +37,41 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
     let mut impossible = 0_usize;
     let columns: Vec<String>;
     if args.impute {
-        columns = model.schema().columns().iter().map(|column| column.name.clone()).collect();
-        let mut writer = TableWriter::create(&args.output, model.schema(), None)?;
+        let layout = reader.file_columns();
+        let carried = reader.carried().names().to_vec();
+        columns = layout.iter().map(|column| column_name(*column, &model, &carried)).collect();
+        let mut writer = TableWriter::create_like(&args.output, model.schema(), &layout, &carried)?;
         while let Some(batch) = next(&mut reader, printer)? {
-            writer.write_batch(&inference.impute(&batch)?)?;
+            writer.write_batch_with(&inference.impute(&batch)?, reader.carried())?;
             rows += batch.n_rows as u64;
             printer.progress(rows);
         }
         writer.finish()?;
     } else {
-        columns = if args.map { names(&model, &nodes) } else { posterior_columns(&model, &nodes) };
-        let header: Vec<&str> = std::iter::once("row").chain(columns.iter().map(String::as_str)).collect();
-        let mut writer = ResultWriter::create(&args.output, &header)?;
+        let results = if args.map { names(&model, &nodes) } else { posterior_columns(&model, &nodes) };
+        let mut table = RowTable::create(&args.output, &reader, &args.reading, &results)?;
+        columns = table.kept(&reader).iter().chain(&results).cloned().collect();
         while let Some(batch) = next(&mut reader, printer)? {
+            let carried = reader.carried();
             if args.map {
                 let best = inference.most_probable(&batch)?;
                 impossible += best.log_probability().iter().filter(|&&value| value == f64::NEG_INFINITY).count();
                 for row in 0..batch.n_rows {
                     let values = nodes.iter().map(|&node| state(&model, node, best.get(row, node)));
-                    writer
-                        .write_row(&std::iter::once(Value::Integer(rows + row as u64 + 1)).chain(values).collect::<Vec<_>>())?;
+                    table.write(row, rows + row as u64, carried, values)?;
                 }
             } else {
                 let posterior = inference.posterior(&batch, &nodes)?;
                 impossible += posterior.log_likelihood().iter().filter(|&&value| value == f64::NEG_INFINITY).count();
                 for row in 0..batch.n_rows {
                     let values = posterior.row(row).iter().map(|&value| Value::Number(value));
-                    writer
-                        .write_row(&std::iter::once(Value::Integer(rows + row as u64 + 1)).chain(values).collect::<Vec<_>>())?;
+                    table.write(row, rows + row as u64, carried, values)?;
                 }
             }
             rows += batch.n_rows as u64;
             printer.progress(rows);
         }
-        writer.finish()?;
+        table.finish()?;
     }
     let unseen = note_unseen(&reader, printer);
     if impossible > 0 {
@@ -80,6 +91,14 @@ fn next(reader: &mut dyn BatchSource, printer: &Printer) -> Result<Option<std::s
         return Err(Error::Cancelled);
     }
     reader.next_batch()
+}
+
+fn column_name(column: FileColumn, model: &LatentTree, carried: &[String]) -> String {
+    match column {
+        FileColumn::Variable(column) => model.schema().column(column).name.clone(),
+        FileColumn::Carried(column) => carried[column].clone(),
+        _ => unreachable!("columns are variables or carried"),
+    }
 }
 
 fn names(model: &LatentTree, nodes: &[NodeIx]) -> Vec<String> {

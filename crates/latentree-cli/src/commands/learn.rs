@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use latentree::data::{BatchSource, Dataset, Reader, Unseen};
+use latentree::data::{BatchSource, Dataset, Reader, Unseen, WeightedRows};
 use latentree::distance::{DistanceMatrix, DistanceOptions};
 use latentree::learn::{Criterion, EmStart, Learned, Learning, Source, Stage, Validation, tree_over};
 use latentree::model::{Marginal, ModelFile};
@@ -17,9 +17,10 @@ use latentree::{ColIx, Error, NodeIx, Result, Silent};
 use serde_json::json;
 
 use super::distances::MOMENTS_ARE_READ;
+use super::files::Files;
 use super::report::{shown_name, write_page};
 use super::simulate::read_tree;
-use super::{check_page, is_stream, note_unseen, open_data, read_options, refuse_reading};
+use super::{check_page, is_stream, memory, note_unseen, open_data, read_options, refuse_reading, weight_kind};
 use crate::Failure;
 use crate::args::LearnArgs;
 use crate::printer::{Printer, number};
@@ -41,6 +42,15 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
     args.report.as_deref().map(check_page).transpose()?;
     let path =
         args.distances.as_ref().or(args.data.as_ref()).ok_or_else(|| Error::option("learn", "give DATA, or --distances FILE"))?;
+    let validated = args.validation.as_deref().map(Path::new).filter(|path| path.exists());
+    Files::new()
+        .input("DATA", path)
+        .input_if("--tree", args.tree.as_deref())
+        .input_if("--validation", validated)
+        .reading(&args.reading)
+        .output("-o", output)
+        .output_if("--report", args.report.as_deref())
+        .check()?;
     let begun = Instant::now();
     let opened = open(args, path, printer)?;
     let reading = begun.elapsed().as_secs_f64();
@@ -85,10 +95,9 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
     learned.stages.insert(0, Stage { name: "reading".to_owned(), seconds: reading });
     write(&learned.file, format, output)?;
     if let Some(page) = &args.report {
-        let rows = match &mut opened {
+        let mut rows = match &mut opened {
             Opened::Rows(reader) if matches!(learned.file, ModelFile::LatentTree(_)) => {
-                reader.rewind()?;
-                Some(&mut **reader)
+                Some(WeightedRows::new(&mut **reader, weight_kind(&args.reading)?)?)
             }
             _ => None,
         };
@@ -96,7 +105,7 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
         for stage in &learned.stages {
             options = options.stage(&stage.name, stage.seconds);
         }
-        write_page(page, &learned.file, rows.map(|rows| rows as &mut dyn BatchSource), &options, printer)?;
+        write_page(page, &learned.file, rows.as_mut().map(|rows| rows as &mut dyn BatchSource), &options, printer)?;
     }
     if is_stream(output) {
         return Ok(());
@@ -115,13 +124,15 @@ fn learning(args: &LearnArgs, seed: u64) -> Result<Learning> {
         Some("auto") => (None, true),
         Some(text) => {
             let number = text.parse::<usize>();
-            let problem = format!("{text:?} is not auto or a number of states, 2 or more");
+            let problem = format!("{text:?} is not auto or a number of states, 2 to 1000");
             (Some(number.map_err(|_| Error::option("--hidden-states", problem))?), false)
         }
     };
     let select: Option<Criterion> = args.select.as_deref().map(str::parse).transpose()?;
     let start: Option<EmStart> = args.start.as_deref().map(str::parse).transpose()?;
     Ok(Learning::new()
+        .weight_kind(weight_kind(&args.reading)?)
+        .memory(memory(args.memory.as_deref())?)
         .structure(args.structure.parse()?)
         .contraction(contraction)
         .epsilon(args.epsilon)
@@ -154,6 +165,8 @@ fn validation(text: &str, args: &LearnArgs, reader: &Reader, printer: &Printer) 
     let mut options = read_options(&args.reading)?.schema(Arc::clone(reader.schema()));
     // Which labels are rare is told by the data.
     options.min_count = None;
+    // Rows to validate on need no names, and may have others.
+    options.id = None;
     let mut rows = latentree::data::open(path, &options)?;
     let names = |columns: &[ColIx]| {
         let names = columns.iter().take(5).map(|&column| reader.schema().column(column).name.as_str());

@@ -4,6 +4,7 @@ use latentree::moments::{Accumulator, PairMoments};
 use latentree::{Error, Observer, Result};
 use serde_json::json;
 
+use super::files::Files;
 use super::{check_moments, is_stream};
 use crate::Failure;
 use crate::args::MergeArgs;
@@ -11,6 +12,8 @@ use crate::printer::Printer;
 
 pub(crate) fn run(args: &MergeArgs, printer: &Printer) -> Result<(), Failure> {
     check_moments(&args.output)?;
+    let files = args.inputs.iter().fold(Files::new(), |files, path| files.input("a part", path));
+    files.output("-o", &args.output).check()?;
     printer.stage("merge", Some(args.inputs.len() as u64));
     let mut whole: Option<PairMoments> = None;
     for (done, path) in args.inputs.iter().enumerate() {

@@ -5,6 +5,7 @@ mod describe;
 mod describe_model;
 mod distances;
 mod export;
+mod files;
 mod infer;
 mod learn;
 mod learn_candidates;
@@ -12,6 +13,7 @@ mod merge;
 mod moments;
 mod query;
 mod report;
+mod row_table;
 mod sample;
 mod score;
 mod shell;
@@ -21,10 +23,11 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use latentree::data::{BatchSource, KindOverride, ReadOptions, Reader, Unseen};
+use latentree::data::{BatchSource, KindOverride, ReadOptions, Reader, Unseen, WeightKind};
 use latentree::inference::Evidence;
 use latentree::model::{LatentTree, ModelFile, ReadModelOptions, read_model};
-use latentree::{Error, Result};
+use latentree::moments::PairOptions;
+use latentree::{Error, MemoryBudget, Result};
 
 use crate::Failure;
 use crate::args::{Cli, Command, DataArgs, ModelArgs};
@@ -84,13 +87,19 @@ fn read_options(args: &DataArgs) -> Result<ReadOptions> {
         options = options.schema_file(schema);
     }
     if let Some(group) = &args.group {
-        options = options.group(group);
+        options = options.group(group.file());
+        if let Some((item, group)) = group.columns() {
+            options = options.group_columns(item, group);
+        }
     }
     if let Some(weights) = &args.weights {
         options = options.weights(weights);
     }
     if let Some(unseen) = &args.unseen {
         options = options.unseen(unseen.parse()?);
+    }
+    if let Some(id) = &args.id {
+        options = options.id(id);
     }
     Ok(options)
 }
@@ -107,6 +116,8 @@ fn refuse_reading(args: &DataArgs, reason: &str) -> Result<()> {
         ("--min-count", args.min_count.is_some()),
         ("--group", args.group.is_some()),
         ("--weights", args.weights.is_some()),
+        ("--id", args.id.is_some()),
+        ("--unseen", args.unseen.is_some()),
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(Error::option(*option, format!("{reason}; leave it out"))),
@@ -131,6 +142,21 @@ fn note_unseen(reader: &Reader, printer: &Printer) -> Unseen {
     unseen
 }
 
+/// What the weights mean.
+fn weight_kind(args: &DataArgs) -> Result<WeightKind> {
+    args.weight_kind.parse()
+}
+
+/// The budget of `--memory`.
+fn memory(size: Option<&str>) -> Result<MemoryBudget> {
+    size.map_or_else(|| Ok(MemoryBudget::of_machine()), str::parse)
+}
+
+/// Settings of pair moments within `--memory`.
+fn pair_options(size: Option<&str>) -> Result<PairOptions> {
+    Ok(PairOptions::default().memory_limit(memory(size)?.bytes()))
+}
+
 /// Opens data, inferring kinds.
 fn open_data(path: &Path, args: &DataArgs, printer: &Printer) -> Result<Reader> {
     let reader = latentree::data::open(path, &read_options(args)?)?;
@@ -144,10 +170,19 @@ fn open_data(path: &Path, args: &DataArgs, printer: &Printer) -> Result<Reader> 
 ///
 /// Nodes of a BIF model that are not columns of the data are hidden.
 fn open_model_and_data(model: &ModelArgs, path: &Path, args: &DataArgs, printer: &Printer) -> Result<(LatentTree, Reader)> {
+    open_model_and_data_with(model, path, read_options(args)?, printer)
+}
+
+/// The same with other reading options than the user's alone.
+fn open_model_and_data_with(
+    model: &ModelArgs,
+    path: &Path,
+    options: ReadOptions,
+    printer: &Printer,
+) -> Result<(LatentTree, Reader)> {
     if is_stream(&model.model) && is_stream(path) {
         return Err(Error::option("-", "MODEL and DATA cannot both come from standard input; give a file for one of them"));
     }
-    let options = read_options(args)?;
     // A model file says itself what is hidden, which saves a look at the data.
     let (model, reader) = if latentree::file::ending(&model.model) == "json" {
         let model = open_model(&model.model, &model.hidden, None)?;

@@ -1,19 +1,25 @@
 //! `moments DATA -o M.moments`: one pass's mergeable statistics.
 
 use latentree::Result;
-use latentree::data::BatchSource;
+use latentree::data::{BatchSource, WeightKind, WeightScale};
 use latentree::moments::{PairMoments, fold};
 use serde_json::json;
 
-use super::{check_moments, is_stream, note_unseen, open_data};
+use super::files::Files;
+use super::{check_moments, is_stream, note_unseen, open_data, pair_options, weight_kind};
 use crate::Failure;
 use crate::args::MomentsArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &MomentsArgs, printer: &Printer) -> Result<(), Failure> {
     check_moments(&args.output)?;
+    Files::new().input("DATA", &args.data).reading(&args.reading).output("-o", &args.output).check()?;
     let mut reader = open_data(&args.data, &args.reading, printer)?;
-    let empty = PairMoments::new(reader.schema().clone())?;
+    if weight_kind(&args.reading)? == WeightKind::Frequency {
+        // Sums are of weights as they are given, which merge; but frequencies must be whole numbers.
+        WeightScale::of(&mut reader, WeightKind::Frequency).map_err(|error| error.in_file(&args.data))?;
+    }
+    let empty = PairMoments::with_options(reader.schema().clone(), pair_options(args.memory.as_deref())?)?;
     let moments = fold(&mut reader, empty, printer)?;
     let unseen = note_unseen(&reader, printer);
     moments.save(&args.output)?;

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use latentree::data::BatchSource;
+use latentree::data::{BatchSource, WeightedRows};
 use latentree::model::ModelFile;
 use latentree::report::{PageOptions, page};
 use latentree::{Error, Result};
 use serde_json::json;
 
+use super::files::Files;
 use super::simulate::{is_newick, read_tree};
-use super::{check_page, is_stream, note_unseen, open_model_and_data, open_model_file, refuse_reading};
+use super::{check_page, is_stream, note_unseen, open_model_and_data, open_model_file, refuse_reading, weight_kind};
 use crate::Failure;
 use crate::args::ReportArgs;
 use crate::printer::Printer;
@@ -20,6 +21,12 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     if args.data.is_none() {
         refuse_reading(&args.reading, "it says how data are read, and none are given")?;
     }
+    Files::new()
+        .input("MODEL", path)
+        .input_if("DATA", args.data.as_deref())
+        .reading(&args.reading)
+        .output("-o", &args.output)
+        .check()?;
     let title = args.title.clone().unwrap_or_else(|| shown_name(path));
     let mut options = PageOptions::new(title);
     let mut unseen = None;
@@ -34,7 +41,9 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
         Some(data) => {
             options = options.data_name(shown_name(data));
             let (model, mut reader) = open_model_and_data(&args.model, data, &args.reading, printer)?;
-            let source: &mut dyn BatchSource = &mut reader;
+            let mut weighted =
+                WeightedRows::new(&mut reader, weight_kind(&args.reading)?).map_err(|error| error.in_file(data))?;
+            let source: &mut dyn BatchSource = &mut weighted;
             let html = page(&model, Some(source), &options, printer)?;
             unseen = Some(note_unseen(&reader, printer));
             (ModelFile::from(model), html)

@@ -8,12 +8,14 @@ use latentree::model::LatentTree;
 use latentree::{Error, Observer, Result};
 use serde_json::json;
 
+use super::files::Files;
 use super::{evidence, open_model};
 use crate::Failure;
 use crate::args::SampleArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &SampleArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
+    Files::new().input("MODEL", &args.model).output("-o", &args.output).check()?;
     let model = open_model(&args.model, &args.hidden_nodes, None)?;
     let evidence = evidence(&model, &args.given)?;
     let inference = Inference::new(&model);

@@ -1,32 +1,54 @@
 //! `score MODEL DATA`: log-likelihood of data under a model.
 
-use latentree::Result;
-use latentree::data::{ResultWriter, Value};
-use latentree::inference::Inference;
+use latentree::data::{BatchSource, Value, WeightScale};
+use latentree::inference::{Inference, Score};
+use latentree::{Error, Observer, Result};
 use serde_json::json;
 
-use super::{note_unseen, open_model_and_data};
+use super::files::Files;
+use super::row_table::{RowTable, carrying, check_keep};
+use super::{note_unseen, open_model_and_data_with, weight_kind};
 use crate::Failure;
 use crate::args::ScoreArgs;
 use crate::printer::{Printer, number};
 
 pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
-    let (model, mut reader) = open_model_and_data(&args.model, &args.data, &args.reading, printer)?;
+    Files::new()
+        .input("MODEL", &args.model.model)
+        .input("DATA", &args.data)
+        .reading(&args.reading)
+        .output_if("--per-row", args.per_row.as_deref())
+        .check()?;
+    let options = carrying(&args.reading, args.keep, false)?;
+    let (model, mut reader) = open_model_and_data_with(&args.model, &args.data, options, printer)?;
+    check_keep(args.keep, &reader)?;
     let inference = Inference::new(&model);
-    let mut per_row = args.per_row.as_ref().map(|path| ResultWriter::create(path, &["row", "log_likelihood"])).transpose()?;
+    let scale = WeightScale::of(&mut reader, weight_kind(&args.reading)?).map_err(|error| error.in_file(&args.data))?;
+    let result = ["log_likelihood".to_owned()];
+    let per_row = args.per_row.as_ref().map(|path| RowTable::create(path, &reader, &args.reading, &result));
+    let mut per_row = per_row.transpose()?;
     let mut first_impossible = None;
-    let score = inference.score(&mut reader, printer, |batch, values| {
+    let mut score = Score::new(model.n_free_parameters());
+    printer.stage("score", reader.n_rows_hint());
+    while let Some(batch) = reader.next_batch()? {
+        if printer.cancelled() {
+            return Err(Error::Cancelled.into());
+        }
+        let batch = scale.apply(batch);
+        let values = inference.log_likelihood(&batch)?;
         if first_impossible.is_none() {
             first_impossible =
                 values.iter().position(|&value| value == f64::NEG_INFINITY).map(|row| batch.first_row + row as u64 + 1);
         }
         if let Some(table) = &mut per_row {
-            for (row, value) in values.iter().enumerate() {
-                table.write_row(&[Value::Integer(batch.first_row + row as u64 + 1), Value::Number(*value)])?;
+            for (row, &value) in values.iter().enumerate() {
+                let number = batch.first_row + row as u64;
+                table.write(row, number, reader.carried(), std::iter::once(Value::Number(value)))?;
             }
         }
-        Ok(())
-    })?;
+        score.add(&batch, &values);
+        printer.progress(score.rows);
+    }
     if let Some(table) = per_row {
         table.finish()?;
     }

@@ -10,6 +10,7 @@ use latentree::tree::{Observed, Tree};
 use latentree::{Error, Place, Result};
 use serde_json::json;
 
+use super::files::Files;
 use super::open_model_file;
 use super::sample::{draw, fraction};
 use crate::Failure;
@@ -20,9 +21,11 @@ pub(crate) fn run(args: &SimulateArgs, seed: u64, printer: &Printer) -> Result<(
     if args.model.is_none() && args.data.is_none() {
         return Err(Error::option("simulate", "nothing to write: give --model M, --data D, or both").into());
     }
-    if args.model == args.data {
-        return Err(Error::option("--data", "the model and the data cannot go to the same place").into());
-    }
+    Files::new()
+        .input_if("--tree", args.tree.as_deref())
+        .output_if("--model", args.model.as_deref())
+        .output_if("--data", args.data.as_deref())
+        .check()?;
     fraction("--missing", args.missing)?;
     let format = args.model.as_deref().map(Format::of_path).transpose()?.unwrap_or(Format::Json);
     let simulation = match (&args.tree, args.shape) {

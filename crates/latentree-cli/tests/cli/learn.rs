@@ -155,7 +155,7 @@ fn diagnoses_give_a_model_that_explains_them_as_well_as_the_truth() {
     let names: Vec<&str> = json["stages"].as_array().unwrap().iter().filter_map(|stage| stage["name"].as_str()).collect();
     assert!(["moments", "distances", "triples", "em"].iter().all(|name| names.contains(name)), "{names:?}");
     let compared = folder.json("compare clinic.truth.json m.json");
-    assert!(number(&compared["robinson_foulds_normalized"]) < 0.05 && compared["structure_error"] == 0.0, "{compared}");
+    assert!(number(&compared["robinson_foulds_normalized"]) < 0.1 && compared["structure_error"] == 0.0, "{compared}");
     // The truth has 123 parameters: half as many units is what fitting them gains over it, on average.
     let (ours, truth) = (folder.json("score m.json clinic.csv"), folder.json("score clinic.truth.json clinic.csv"));
     assert!(number(&ours["log_likelihood"]) > number(&truth["log_likelihood"]) - 62.0, "{ours} {truth}");

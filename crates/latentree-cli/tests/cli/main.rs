@@ -1,8 +1,12 @@
 //! The program from end to end: what it prints, what it writes, how it ends.
 
 mod bad_input;
+mod files;
+mod groups;
 mod harness;
 mod learn;
+mod rows;
 mod selection;
 mod unseen;
 mod verbs;
+mod weights;

@@ -235,8 +235,8 @@ fn compare_tells_the_same_from_the_different() {
     let json = folder.json("compare a.nwk b.nwk");
     assert_eq!(json["same_structure"], false);
     assert_eq!(json["robinson_foulds"], 4);
-    // Each tree has 5 + 2 splits.
-    assert_eq!(number(&json["robinson_foulds_normalized"]), 4.0 / 14.0);
+    // They share no split but the trivial ones.
+    assert_eq!(number(&json["robinson_foulds_normalized"]), 1.0);
     assert!(json["parameter_error"].is_null());
     let human = folder.succeed("compare a.nwk b.nwk");
     assert!(human.contains("same structure          no") && human.contains("only in the true tree: "), "{human}");

@@ -9,17 +9,19 @@ mod read;
 mod schema;
 mod select;
 mod source;
+mod weights;
 mod write;
 
 pub use batch::{Batch, Block, ColumnData, MISSING_CODE, MISSING_CODE8, SparseRows};
 pub use dataset::Dataset;
 pub use read::{
-    KindOverride, Loaded, MemoryRows, MemoryTable, OTHER_LABEL, ReadOptions, Reader, TextEncoding, Values, from_sparse_rows,
-    from_values, open,
+    Carried, FileColumn, KindOverride, Loaded, MemoryRows, MemoryTable, OTHER_LABEL, ReadOptions, Reader, TextEncoding, Values,
+    from_sparse_rows, from_values, open,
 };
 pub use read::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
 pub use schema::{Column, Kind, Schema, SchemaBuilder, Variable};
 pub use select::SelectedRows;
 pub(crate) use select::select_rows;
 pub use source::BatchSource;
+pub use weights::{WeightKind, WeightScale, WeightedRows};
 pub use write::{ResultWriter, TableWriter, Value};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
+use crate::limits;
 
 /// How a distance is made of the moments of two variables. All are additive along the paths of a latent tree whose hidden
 /// variables have k states (r = k − 1), under the conditions named.
@@ -174,10 +175,7 @@ impl DistanceOptions {
 
     /// Checks all values.
     pub(super) fn check(&self) -> Result<()> {
-        if self.n_hidden_states() < 2 {
-            let problem = format!("{} given; hidden variables have at least 2 states", self.n_hidden_states());
-            return Err(Error::option("--hidden-states", problem));
-        }
+        limits::check("--hidden-states", self.n_hidden_states(), 2..=limits::MOST_HIDDEN_STATES)?;
         let numbers = [
             ("--significance", self.significance.unwrap_or(0.0)),
             ("clip", self.clip),

@@ -8,7 +8,7 @@ use crate::coordinates::bins::{BinnedRows, Bins};
 use crate::coordinates::compressed::{Compressed, is_worth_it};
 use crate::data::{BatchSource, Schema, SelectedRows};
 use crate::error::Result;
-use crate::moments::{Accumulator, PairMoments, Summary, fold};
+use crate::moments::{Accumulator, PairMoments, PairOptions, Summary, fold};
 use crate::observer::Observer;
 
 /// What distances are estimated from.
@@ -39,10 +39,15 @@ pub(crate) fn bins_for(
 ///
 /// # Errors
 /// Those of the source, of [`PairMoments::new`], and [`Error::Cancelled`](crate::Error::Cancelled).
-pub fn pair_moments(source: &mut dyn BatchSource, options: &DistanceOptions, observer: &dyn Observer) -> Result<PairMoments> {
+pub fn pair_moments(
+    source: &mut dyn BatchSource,
+    options: &DistanceOptions,
+    pairs: PairOptions,
+    observer: &dyn Observer,
+) -> Result<PairMoments> {
     let moments = |source: &mut dyn BatchSource| {
         observer.stage("moments", source.n_rows_hint());
-        let empty = PairMoments::new(Arc::clone(source.schema()))?;
+        let empty = PairMoments::with_options(Arc::clone(source.schema()), pairs)?;
         fold(source, empty, observer)
     };
     match bins_for(source, options, observer)? {

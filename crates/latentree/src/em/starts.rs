@@ -9,6 +9,7 @@ use rand_distr::StandardNormal;
 use crate::data::{Kind, Schema};
 use crate::error::{Error, Result};
 use crate::index::{ColIx, NodeIx};
+use crate::limits;
 use crate::model::{Distribution, Emission, Family, LatentTree, Table};
 use crate::moments::{ColumnSummary, Summary};
 use crate::parameters::discrete_roots;
@@ -48,6 +49,9 @@ pub enum Start {
 pub fn template(schema: Arc<Schema>, tree: Tree, hidden_states: usize) -> Result<LatentTree> {
     if tree.n_nodes() == 0 {
         return Err(Error::tree("it has no nodes"));
+    }
+    if hidden_states > 0 {
+        limits::check("--hidden-states", hidden_states, 1..=limits::MOST_HIDDEN_STATES)?;
     }
     // Numbers and groups cannot be parents of anything but in a Gaussian tree.
     let rooted = if hidden_states == 0 { Rooted::new(&tree, tree.center()) } else { discrete_roots(&tree, &schema)? };

@@ -21,6 +21,25 @@ pub struct Score {
 }
 
 impl Score {
+    /// Of no rows yet.
+    #[must_use]
+    pub fn new(free_parameters: usize) -> Self {
+        Self { rows: 0, weight: 0.0, log_likelihood: 0.0, impossible_rows: 0, free_parameters }
+    }
+
+    /// Adds the rows of a batch, given their log-likelihoods. Rows of weight 0 are counted and add nothing else.
+    pub fn add(&mut self, batch: &Batch, values: &[f64]) {
+        for (row, &value) in values.iter().enumerate() {
+            let weight = batch.weight(row);
+            if weight > 0.0 {
+                self.weight += weight;
+                self.log_likelihood += weight * value;
+                self.impossible_rows += u64::from(value == f64::NEG_INFINITY);
+            }
+        }
+        self.rows += batch.n_rows as u64;
+    }
+
     /// Log-likelihood per unit of weight.
     #[must_use]
     pub fn mean_log_likelihood(&self) -> f64 {
@@ -56,28 +75,14 @@ impl Inference<'_> {
     ) -> Result<Score> {
         self.check_schema(source.schema())?;
         observer.stage("score", source.n_rows_hint());
-        let mut score = Score {
-            rows: 0,
-            weight: 0.0,
-            log_likelihood: 0.0,
-            impossible_rows: 0,
-            free_parameters: self.model.n_free_parameters(),
-        };
+        let mut score = Score::new(self.model.n_free_parameters());
         while let Some(batch) = source.next_batch()? {
             if observer.cancelled() {
                 return Err(Error::Cancelled);
             }
             let values = self.log_likelihood(&batch)?;
             per_row(&batch, &values)?;
-            for (row, &value) in values.iter().enumerate() {
-                let weight = batch.weight(row);
-                if weight > 0.0 {
-                    score.weight += weight;
-                    score.log_likelihood += weight * value;
-                    score.impossible_rows += u64::from(value == f64::NEG_INFINITY);
-                }
-            }
-            score.rows += batch.n_rows as u64;
+            score.add(&batch, &values);
             observer.progress(score.rows);
         }
         Ok(score)

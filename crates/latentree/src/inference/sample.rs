@@ -19,6 +19,8 @@ use super::{Evidence, Inference, Passed, Sweep};
 use crate::data::{Batch, BatchSource, Block, ColumnData, Dataset, Kind, Schema};
 use crate::error::Result;
 use crate::index::{ColIx, NodeIx};
+use crate::limits;
+use crate::memory::MemoryBudget;
 use crate::model::{Distribution, Emission, LatentTree};
 
 /// Rows drawn with one random stream.
@@ -56,8 +58,18 @@ impl<'m> Inference<'m> {
     /// Draws rows into memory.
     ///
     /// # Errors
-    /// None at present; the signature is that of every source.
+    /// [`Error::Option`](crate::Error::Option) if they are more than [`MOST_DRAWN_ROWS`](limits::MOST_DRAWN_ROWS) or would not fit the machine's
+    /// memory.
     pub fn sample(&self, n_rows: u64, seed: u64) -> Result<Dataset> {
+        limits::check("--rows", n_rows, 0..=limits::MOST_DRAWN_ROWS)?;
+        let width = |kind: &Kind| match ColumnData::for_kind(kind, 0) {
+            ColumnData::Codes8(_) => 1,
+            ColumnData::Codes(_) => 4,
+            ColumnData::Reals(_) => 8,
+        };
+        let row_bytes: u64 = self.model.schema().columns().iter().map(|column| width(&column.kind)).sum();
+        let what = format!("{n_rows} rows of {} columns", self.model.schema().columns().len());
+        MemoryBudget::of_machine().check_option("--rows", &what, n_rows.saturating_mul(row_bytes), "draw fewer rows")?;
         Dataset::read(&mut self.sampler(n_rows, seed))
     }
 

@@ -177,7 +177,9 @@ impl SparsePlan {
                             None => sparse.base_ln_likelihood += zero[0],
                         }
                         let (sums, n_states) = (sparse.ratios.len(), ln_by_state.len() / k);
-                        let ratios = ln_by_state.chunks_exact(k).flat_map(|block| block.iter().zip(zero).map(|(value, zero)| value - zero));
+                        let ratios = ln_by_state
+                            .chunks_exact(k)
+                            .flat_map(|block| block.iter().zip(zero).map(|(value, zero)| value - zero));
                         let missing = zero.iter().map(|zero| -zero);
                         for ln in ratios.chain(missing) {
                             if !in_range(ln) {

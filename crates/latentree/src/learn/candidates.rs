@@ -2,10 +2,10 @@
 
 use super::parameters::DEFAULT_STATES;
 use super::{Learning, Source};
-use crate::data::Dataset;
-use crate::distance::{DistanceMatrix, choose_estimator, estimate, moments_for};
+use crate::data::{BatchSource, Dataset, WeightedRows};
+use crate::distance::{DistanceMatrix, choose_estimator, estimate, fold_for};
 use crate::error::{Error, Result};
-use crate::moments::{PairMoments, Summary, fold};
+use crate::moments::{PairMoments, PairOptions, Summary, fold};
 use crate::observer::Observer;
 use crate::selection::{Candidates, LocalLearner, scored_candidates};
 use crate::structure::{LearnedStructure, LearnerName, with_lengths};
@@ -16,14 +16,17 @@ impl Learning {
     /// # Errors
     /// [`Error::Option`] if there are no rows; as [`run`](Self::run).
     pub fn candidates(&self, source: Source<'_>, observer: &dyn Observer) -> Result<Candidates> {
+        self.check()?;
         let Source::Rows(rows) = source else {
             return Err(Error::option("--candidates", "they are compared by models of rows; learn from the data"));
         };
-        rows.rewind()?;
+        let mut rows = WeightedRows::new(rows, self.weight_kind)?;
         observer.stage("rows", rows.n_rows_hint());
-        let data = Dataset::read(rows)?;
+        let data = Dataset::read(&mut rows)?;
         let summary = fold(&mut data.source(), Summary::new(data.schema().clone()), observer)?;
-        let moments = moments_for(&mut data.source(), &summary, &self.distance_options(), observer)?.moments;
+        let pairs = PairOptions::default().memory_limit(self.memory.bytes());
+        let make = |schema| PairMoments::with_options(schema, pairs);
+        let moments = fold_for(&mut data.source(), &summary, &self.distance_options(), observer, make)?.0;
         Ok(self.candidates_of(&data, &moments, observer)?.0)
     }
 

@@ -8,12 +8,15 @@ use sha2::{Digest as _, Sha256};
 use crate::data::{Block, ColumnData, Dataset};
 use crate::em::{Em, EmFit};
 use crate::error::{Error, Place, Result};
-use crate::file::write_atomically;
+use crate::file::{check_writable, write_atomically};
 use crate::model::LatentTree;
 use crate::observer::Observer;
 
 /// Passes between two saves.
 const EVERY: usize = 10;
+
+/// File of the state.
+const STATE: &str = "em.json";
 
 /// Where EM keeps its state.
 pub(super) struct Checkpoint {
@@ -21,6 +24,15 @@ pub(super) struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// Makes the directory and sees that a state can be written there: before a tree is learned, not after it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn prepare(directory: &Path) -> Result<()> {
+        fs::create_dir_all(directory).map_err(Error::io("create", directory))?;
+        check_writable(&directory.join(STATE))
+    }
+
     /// Opens a directory, or makes it. `run` describes everything that the result depends on.
     ///
     /// # Errors
@@ -41,7 +53,7 @@ impl Checkpoint {
             }
             Err(error) => return Err(Error::io("read", &label)(error)),
         }
-        Ok(Self { state: directory.join("em.json") })
+        Ok(Self { state: directory.join(STATE) })
     }
 
     /// Goes on from the saved state, or begins with what `begin` gives.

@@ -4,10 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::data::{BatchSource, Dataset};
+use crate::data::{BatchSource, Dataset, WeightKind};
 use crate::distance::{DistanceMatrix, DistanceOptions};
 use crate::em::Smoothing;
 use crate::error::{Error, Result};
+use crate::limits;
+use crate::memory::MemoryBudget;
 use crate::moments::PairMoments;
 use crate::parameters::Alignment;
 use crate::structure::{Contraction, LearnerName, StructureOptions};
@@ -175,6 +177,8 @@ pub struct Learning {
     pub(super) states_auto: bool,
     pub(super) accept: Option<Vec<String>>,
     pub(super) checkpoint: Option<PathBuf>,
+    pub(super) weight_kind: WeightKind,
+    pub(super) memory: MemoryBudget,
     pub(super) seed: u64,
 }
 
@@ -210,6 +214,8 @@ impl Learning {
             states_auto: false,
             accept: None,
             checkpoint: None,
+            weight_kind: WeightKind::Sampling,
+            memory: MemoryBudget::of_machine(),
             seed: 0,
         }
     }
@@ -249,14 +255,15 @@ impl Learning {
         self
     }
 
-    /// States of every hidden variable; by default 2. Over continuous columns alone hidden variables are Gaussian unless a number is given.
+    /// States of every hidden variable, 2 to [`MOST_HIDDEN_STATES`](limits::MOST_HIDDEN_STATES); by default 2. Over continuous columns alone hidden
+    /// variables are Gaussian unless a number is given.
     #[must_use]
     pub fn hidden_states(mut self, hidden_states: Option<usize>) -> Self {
         self.hidden_states = hidden_states;
         self
     }
 
-    /// Support of every split by this many bootstrap replicates.
+    /// Support of every split by this many bootstrap replicates, 1 to [`MOST_REPLICATES`](limits::MOST_REPLICATES).
     #[must_use]
     pub fn bootstrap(mut self, replicates: Option<usize>) -> Self {
         self.bootstrap = replicates;
@@ -298,14 +305,14 @@ impl Learning {
         self
     }
 
-    /// How many starts of EM are tried, where they are random.
+    /// How many starts of EM are tried, where they are random: 1 to [`MOST_RESTARTS`](limits::MOST_RESTARTS).
     #[must_use]
     pub fn restarts(mut self, restarts: usize) -> Self {
         self.restarts = restarts;
         self
     }
 
-    /// Most passes of EM over the rows.
+    /// Most passes of EM over the rows, up to [`MOST_EM_ITERATIONS`](limits::MOST_EM_ITERATIONS).
     #[must_use]
     pub fn em_iterations(mut self, iterations: Option<usize>) -> Self {
         self.em_iterations = iterations;
@@ -362,6 +369,21 @@ impl Learning {
         self
     }
 
+    /// What row weights mean; by default [`WeightKind::Sampling`]: their scale does not matter, and BIC counts the rows with a positive weight.
+    #[must_use]
+    pub fn weight_kind(mut self, kind: WeightKind) -> Self {
+        self.weight_kind = kind;
+        self
+    }
+
+    /// Memory that moments, models and expected counts may take; by default three quarters of the machine's. What would exceed it is refused
+    /// before work starts.
+    #[must_use]
+    pub fn memory(mut self, budget: MemoryBudget) -> Self {
+        self.memory = budget;
+        self
+    }
+
     /// The criterion that decides, if one does.
     pub(super) fn criterion(&self) -> Option<Criterion> {
         let by_states = self.states_auto.then_some(match self.validation {
@@ -400,17 +422,21 @@ impl Learning {
 
     /// Looks at what no stage looks at in time.
     pub(super) fn check(&self) -> Result<()> {
-        if self.bootstrap == Some(0) {
-            return Err(Error::option("--bootstrap", "0 replicates given; give 1 or more, usually 100"));
+        if let Some(replicates) = self.bootstrap {
+            limits::check("--bootstrap", replicates, 1..=limits::MOST_REPLICATES)?;
         }
+        if let Some(iterations) = self.em_iterations {
+            limits::check("--em-iterations", iterations, 0..=limits::MOST_EM_ITERATIONS)?;
+        }
+        limits::check("--restarts", self.restarts, 1..=limits::MOST_RESTARTS)?;
         if let Some(bad) = self.em_tolerance.filter(|tolerance| !(tolerance.is_finite() && *tolerance >= 0.0)) {
             return Err(Error::option("--em-tolerance", format!("{bad} given; a finite number ≥ 0 is needed")));
         }
         if self.start.is_some() && self.parameters == ParameterMethod::Moments {
             return Err(Error::option("--start", "--parameters moments has no start; it is for em and moments+em"));
         }
-        if let Some(few) = self.hidden_states.filter(|&n_states| n_states < 2) {
-            return Err(Error::option("--hidden-states", format!("{few} given; a hidden variable needs 2 states or more")));
+        if let Some(n_states) = self.hidden_states {
+            limits::check("--hidden-states", n_states, 2..=limits::MOST_HIDDEN_STATES)?;
         }
         let by_rows = [ParameterMethod::Auto, ParameterMethod::Em, ParameterMethod::MomentsAndEm].contains(&self.parameters);
         let refused = |option: &str, problem: &str| Err(Error::option(option, problem));

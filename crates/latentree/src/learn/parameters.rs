@@ -7,7 +7,7 @@ use crate::data::Dataset;
 use crate::distance::FoundCoordinates;
 use crate::em::{Em, Start, template};
 use crate::error::Result;
-use crate::model::{LatentTree, Provenance};
+use crate::model::{LatentTree, Provenance, model_bytes};
 use crate::moments::PairMoments;
 use crate::observer::Observer;
 use crate::parameters::observed_edges::{self, Slimmed};
@@ -37,10 +37,22 @@ pub(super) struct Rows<'a> {
     pub(super) coordinates: Option<&'a FoundCoordinates>,
 }
 
+/// Copies of a model that EM holds at once: the model, its expected counts (a partial sum for each thread among them), what acceleration steps
+/// from, and the best so far.
+const COPIES: u64 = 6;
+
+/// Fails if fitting a model whose tables take so many bytes would not fit the memory.
+pub(super) fn check_model_size(learning: &Learning, table_bytes: u64, n_states: usize) -> Result<()> {
+    let what = format!("fitting a model with hidden variables of {n_states} states");
+    let remedy = "ask for fewer hidden states, leave out columns or join their rare labels";
+    learning.memory.check(&what, table_bytes.saturating_mul(COPIES), remedy)
+}
+
 /// The parameters of a tree with discrete hidden nodes.
 pub(super) fn discrete(learning: &Learning, tree: &Tree, rows: &Rows<'_>, observer: &dyn Observer) -> Result<Found> {
     let (k, seed, restarts) = (learning.hidden_states.unwrap_or(DEFAULT_STATES), learning.seed, learning.restarts);
     let data = rows.data;
+    check_model_size(learning, model_bytes(tree, data.schema(), k), k)?;
     let start = match (learning.start, learning.parameters) {
         (Some(start), _) => start,
         (None, ParameterMethod::Em) => EmStart::LatentClass,

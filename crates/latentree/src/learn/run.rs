@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
+use super::checkpoint::Checkpoint;
 use super::parameters::{self, DEFAULT_STATES, Rows};
 use super::recorder::{Recorder, Unwarned};
 use super::split::split;
 use super::{Criterion, Learned, Learning, ParameterMethod, Source, Validation};
 use crate::coordinates::bins::{BinnedRows, Bins};
 use crate::coordinates::compressed::is_worth_it as is_wide;
-use crate::data::{BatchSource, Dataset, Schema};
-use crate::distance::{DistanceMatrix, Estimator, FoundCoordinates, RowMoments, bins_for, fold_for, moments_for};
-use crate::error::{Error, Result};
+use crate::data::{BatchSource, Dataset, Schema, WeightedRows};
+use crate::distance::{DistanceMatrix, Estimator, FoundCoordinates, bins_for, fold_for};
+use crate::error::{Error, Place, Result};
 use crate::inference::Inference;
-use crate::model::{LatentTree, ModelFile, Provenance};
-use crate::moments::{BlockMoments, PairMoments, Summary, fold};
+use crate::memory::MemoryBudget;
+use crate::model::{LatentTree, ModelFile, Provenance, least_model_bytes};
+use crate::moments::{BlockMoments, PairMoments, PairOptions, Summary, fold};
 use crate::observer::Observer;
 use crate::parameters::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood, independent};
 use crate::selection::CandidateScore;
@@ -92,6 +94,9 @@ impl Learning {
     pub fn run(&self, source: Source<'_>, observer: &dyn Observer) -> Result<Learned> {
         let recorder = Recorder::new(observer);
         self.check()?;
+        if let Some(directory) = &self.checkpoint {
+            Checkpoint::prepare(directory)?;
+        }
         match (source, &self.validation) {
             (Source::Rows(rows), Some(Validation::Fraction(fraction))) => {
                 recorder.stage("rows", rows.n_rows_hint());
@@ -112,7 +117,24 @@ impl Learning {
     }
 
     fn run_on(&self, source: Source<'_>, validation: Option<&Dataset>, recorder: &Recorder<'_>) -> Result<Learned> {
+        match source {
+            Source::Rows(rows) => {
+                let mut rows = WeightedRows::new(rows, self.weight_kind)?;
+                self.run_weighted(Source::Rows(&mut rows), validation, recorder)
+            }
+            Source::Moments(moments) => {
+                self.run_weighted(Source::Moments(moments.scaled(self.weight_kind)), validation, recorder)
+            }
+            source @ Source::Distances(_) => self.run_weighted(source, validation, recorder),
+        }
+    }
+
+    /// Learns from rows or moments whose weights sum to their n.
+    fn run_weighted(&self, source: Source<'_>, validation: Option<&Dataset>, recorder: &Recorder<'_>) -> Result<Learned> {
         let mut input = self.read(source, recorder)?;
+        if input.moments.as_ref().is_some_and(|moments| moments.n_rows() == 0) {
+            return Err(Error::data(Place::default(), "there are no rows with a positive weight to learn from"));
+        }
         if let (Some(rows), Some(validation)) = (&input.rows, validation)
             && **rows.schema() != **validation.schema()
         {
@@ -224,18 +246,21 @@ impl Learning {
 
     fn moments(&self, rows: &mut dyn BatchSource, observer: &dyn Observer) -> Result<Moments> {
         let schema = Arc::clone(rows.schema());
+        let n_states = self.hidden_states.unwrap_or(DEFAULT_STATES);
+        parameters::check_model_size(self, least_model_bytes(&schema, n_states), n_states)?;
+        let pair_options = PairOptions::default().memory_limit(self.memory.bytes());
         if is_wide(&schema) {
-            return self.wide_moments(rows, schema, observer);
+            return self.wide_moments(rows, schema, pair_options, observer);
         }
         let n_blocks = self.n_blocks(&schema, observer)?;
         observer.stage("moments", rows.n_rows_hint());
         Ok(match n_blocks {
             None => {
-                let whole = fold(rows, PairMoments::new(schema)?, observer)?;
+                let whole = fold(rows, PairMoments::with_options(schema, pair_options)?, observer)?;
                 Moments { whole, blocks: None, halves: None, wide: None }
             }
             Some(n_blocks) => {
-                let blocks = fold(rows, BlockMoments::new(schema, n_blocks)?, observer)?;
+                let blocks = fold(rows, BlockMoments::with_options(schema, n_blocks, pair_options)?, observer)?;
                 let (whole, halves) = (blocks.whole()?, Some(blocks.halves()?));
                 Moments { whole, blocks: self.bootstrap.map(|_| blocks), halves, wide: None }
             }
@@ -243,7 +268,13 @@ impl Learning {
     }
 
     /// Statistics of rows whose variables have too many features for a table of every pair.
-    fn wide_moments(&self, rows: &mut dyn BatchSource, schema: Arc<Schema>, observer: &dyn Observer) -> Result<Moments> {
+    fn wide_moments(
+        &self,
+        rows: &mut dyn BatchSource,
+        schema: Arc<Schema>,
+        pair_options: PairOptions,
+        observer: &dyn Observer,
+    ) -> Result<Moments> {
         observer.stage("moments", rows.n_rows_hint());
         let summary = fold(rows, Summary::new(Arc::clone(&schema)), observer)?;
         rows.rewind()?;
@@ -253,12 +284,13 @@ impl Learning {
             coordinates.map(|found| Wide { schema, n_rows, total_weight, coordinates: Some(found) })
         };
         if self.bootstrap.is_none() {
-            let RowMoments { moments: whole, coordinates } = moments_for(rows, &summary, &options, observer)?;
+            let make = |seen| PairMoments::with_options(seen, pair_options);
+            let (whole, coordinates) = fold_for(rows, &summary, &options, observer, make)?;
             return Ok(Moments { whole, blocks: None, halves: None, wide: wide(coordinates) });
         }
         let make = |seen: Arc<Schema>| {
             let n_blocks = self.n_blocks(&seen, observer)?;
-            BlockMoments::new(seen, n_blocks.unwrap_or(BLOCKS))
+            BlockMoments::with_options(seen, n_blocks.unwrap_or(BLOCKS), pair_options)
         };
         let (blocks, coordinates) = fold_for(rows, &summary, &options, observer, make)?;
         Ok(Moments { whole: blocks.whole()?, halves: Some(blocks.halves()?), blocks: Some(blocks), wide: wide(coordinates) })
@@ -267,19 +299,20 @@ impl Learning {
     /// How many blocks of rows are kept apart: many for a bootstrap, two for the halves of `likelihood`, else none.
     fn n_blocks(&self, schema: &Arc<Schema>, observer: &dyn Observer) -> Result<Option<usize>> {
         if self.bootstrap.is_some() {
-            let within = BlockMoments::n_blocks_within(schema, BLOCKS, BLOCKS_BUDGET)?.max(FEWEST_BLOCKS);
-            if within == FEWEST_BLOCKS && BlockMoments::n_blocks_within(schema, BLOCKS, BLOCKS_LIMIT)? < FEWEST_BLOCKS {
+            let (budget, limit) = (BLOCKS_BUDGET.min(self.memory.bytes()), BLOCKS_LIMIT.min(self.memory.bytes()));
+            let within = BlockMoments::n_blocks_within(schema, BLOCKS, budget)?.max(FEWEST_BLOCKS);
+            if within == FEWEST_BLOCKS && BlockMoments::n_blocks_within(schema, BLOCKS, limit)? < FEWEST_BLOCKS {
                 let problem = format!(
-                    "{} variables are too many: {FEWEST_BLOCKS} blocks of rows do not fit {} GiB; leave out variables, or learn without it",
+                    "{} variables are too many: {FEWEST_BLOCKS} blocks of rows do not fit {}; leave out variables, or learn without it",
                     schema.variables().len(),
-                    BLOCKS_LIMIT >> 30
+                    MemoryBudget::new(limit)
                 );
                 return Err(Error::option("--bootstrap", problem));
             }
             if within < BLOCKS {
                 observer.warn(&format!(
-                    "the bootstrap draws from {within} blocks of rows instead of {BLOCKS}, since more would not fit {} GiB: support is rougher",
-                    BLOCKS_BUDGET >> 30
+                    "the bootstrap draws from {within} blocks of rows instead of {BLOCKS}, since more would not fit {}: support is rougher",
+                    MemoryBudget::new(budget)
                 ));
             }
             return Ok(Some(within));

@@ -5,6 +5,7 @@ use super::{Criterion, Learning};
 use crate::distance::{DistanceOptions, pair_moments};
 use crate::error::{Error, Place, Result};
 use crate::model::{Family, LatentTree};
+use crate::moments::PairOptions;
 use crate::observer::Observer;
 use crate::parameters::discrete_tree;
 use crate::selection::{BicSearch, CandidateScore, ValidationSearch, by_bic, by_validation, hidden_chow_liu, states_by_bic};
@@ -74,9 +75,13 @@ impl Learning {
     fn learned_trees(&self, rows: &Rows<'_>, observer: &dyn Observer) -> Result<Vec<Tree>> {
         let distances = self.distance_options();
         // More than two states need bins of the numbers, which the moments of the columns themselves do not have.
-        let binned = match distances.n_hidden_states() {
-            0..=2 => None,
-            _ => Some(pair_moments(&mut rows.data.source(), &distances, observer)?),
+        // Moments of coordinates have them already.
+        let is_plain = **rows.moments.schema() == **rows.data.schema();
+        let binned = if is_plain && distances.n_hidden_states() > 2 {
+            let pairs = PairOptions::default().memory_limit(self.memory.bytes());
+            Some(pair_moments(&mut rows.data.source(), &distances, pairs, observer)?)
+        } else {
+            None
         };
         let input = StructureInput::Moments { whole: binned.as_ref().unwrap_or(rows.moments), halves: None };
         let learners = match self.hidden_states {

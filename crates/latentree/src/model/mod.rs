@@ -7,6 +7,7 @@ mod format;
 mod latent_tree;
 mod provenance;
 mod reroot;
+mod size;
 mod state_order;
 #[cfg(test)]
 pub(crate) mod test_models;
@@ -19,3 +20,4 @@ pub use format::{to_bif, to_xmlbif};
 pub use latent_tree::{Domain, Family, LatentTree, LatentTreeBuilder};
 pub use provenance::Provenance;
 pub use reroot::Marginal;
+pub(crate) use size::{least_model_bytes, model_bytes, table_bytes};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Accumulator, PairMoments};
+use super::{Accumulator, PairMoments, PairOptions};
 use crate::data::{Batch, Schema, select_rows};
 use crate::error::{Error, Place, Result};
 
@@ -51,10 +51,18 @@ impl BlockMoments {
     /// # Errors
     /// [`Error::Option`] if the number of blocks is odd, 0 or above 1024, or one would not fit the memory limit of [`PairMoments`].
     pub fn new(schema: Arc<Schema>, n_blocks: usize) -> Result<Self> {
+        Self::with_options(schema, n_blocks, PairOptions::default())
+    }
+
+    /// Blocks of no rows yet, each with these settings.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_options(schema: Arc<Schema>, n_blocks: usize, options: PairOptions) -> Result<Self> {
         if n_blocks == 0 || !n_blocks.is_multiple_of(2) || n_blocks > MOST_BLOCKS {
             return Err(Error::option("blocks", format!("{n_blocks} given; an even number up to {MOST_BLOCKS} is needed")));
         }
-        let first = PairMoments::new(schema)?;
+        let first = PairMoments::with_options(schema, options)?;
         let mut blocks = vec![first];
         while blocks.len() < n_blocks {
             blocks.push(blocks[0].empty());

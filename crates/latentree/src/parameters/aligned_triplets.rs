@@ -25,6 +25,7 @@ use super::projection::{discrete_table, probabilities, rows_of};
 use crate::data::{BatchSource, Schema};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
+use crate::limits;
 use crate::linalg::{DenseOperator, Matrix, cheapest_assignment, leading_singular_values};
 use crate::model::{Distribution, LatentTree, Provenance, Table};
 use crate::observer::Observer;
@@ -79,6 +80,7 @@ pub fn by_aligned_triplets(
     let mut warnings = Vec::new();
     let tree = discrete_tree(tree, &schema, &mut warnings)?;
     let variable_of = variables_of(&tree, &schema)?;
+    limits::check("--hidden-states", hidden_states, 1..=limits::MOST_HIDDEN_STATES)?;
     let labels = check(&tree, &schema, &variable_of, hidden_states)?;
     observer.stage("rows", source.n_rows_hint());
     let (codes, weights) = read(source, &tree, &variable_of)?;

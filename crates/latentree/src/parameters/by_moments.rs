@@ -33,6 +33,7 @@ use crate::coordinates::{Coordinates, FoundCoordinates, number_standard};
 use crate::data::{BatchSource, Kind, Schema, SelectedRows};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
+use crate::limits;
 use crate::linalg::Matrix;
 use crate::model::{Distribution, Emission, LatentTree, Provenance, Table};
 use crate::moments::{Accumulator, ColumnSummary, Summary, fold};
@@ -143,6 +144,7 @@ pub fn by_moments(
     let tree = discrete_tree(tree, &schema, &mut warnings)?;
     let variable_of = variables_of(&tree, &schema)?;
     let wanted = tree.node_ixs().filter(|&node| !tree.is_observed(node)).map(|node| options.n_states(node)).max().unwrap_or(2);
+    limits::check("--hidden-states", wanted, 1..=limits::MOST_HIDDEN_STATES)?;
     let seen = Seen::new(source, summary, wanted, observer)?;
     let near = near(&tree, &seen.schema, &variable_of);
     let most_features =

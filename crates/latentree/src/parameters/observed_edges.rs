@@ -155,11 +155,8 @@ pub(crate) fn slimmed(
     let counts = PairCounts { counts: vec![BTreeMap::new(); columns.len()], columns };
     let counts = fold(source, counts, observer)?.finish()?;
     source.rewind()?;
-    let ways: Vec<Way> = wide
-        .par_iter()
-        .zip(&counts)
-        .map(|(&(_, (_, n_a), (_, n_b)), counts)| way(counts, n_a, n_b, hidden_states))
-        .collect();
+    let ways: Vec<Way> =
+        wide.par_iter().zip(&counts).map(|(&(_, (_, n_a), (_, n_b)), counts)| way(counts, n_a, n_b, hidden_states)).collect();
     if ways.iter().all(|way| matches!(way, Way::Table)) {
         return Ok(None);
     }

@@ -30,11 +30,8 @@ pub(super) struct PairFit {
 impl PairFit {
     /// Fits `k` classes to the weighted counts of label pairs.
     pub(super) fn new(counts: &BTreeMap<(u32, u32), f64>, n_first: usize, n_second: usize, k: usize) -> Self {
-        let cells: Vec<(usize, usize, f64)> = counts
-            .iter()
-            .filter(|it| *it.1 > 0.0)
-            .map(|(&(a, b), &weight)| (a as usize, b as usize, weight))
-            .collect();
+        let cells: Vec<(usize, usize, f64)> =
+            counts.iter().filter(|it| *it.1 > 0.0).map(|(&(a, b), &weight)| (a as usize, b as usize, weight)).collect();
         let (mut firsts, mut seconds) = (vec![0.0; n_first], vec![0.0; n_second]);
         for &(a, b, weight) in &cells {
             firsts[a] += weight;

@@ -11,11 +11,13 @@ use rand_distr::{Exp1, StandardNormal};
 use crate::data::{Column, Kind, Schema};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
-use crate::model::{Distribution, Emission, LatentTree, Table};
+use crate::limits;
+use crate::memory::MemoryBudget;
+use crate::model::{Distribution, Emission, LatentTree, Table, table_bytes};
 use crate::tree::{Rooted, Tree};
 
-/// More states than this are taken for a mistake.
-pub(super) const MAX_STATES: usize = 1000;
+/// Most states of a node.
+pub(super) const MAX_STATES: usize = limits::MOST_SIMULATED_STATES;
 
 /// How often a table is drawn again whose rows are too alike.
 const MAX_DRAWS: usize = 50;
@@ -276,7 +278,16 @@ pub(super) fn gaussian(tree: &Tree, range: (f64, f64), random_sign: bool, rng: &
     build(schema, with_lengths(tree, &rooted, &length), &rooted, distributions)
 }
 
+/// Fails if the tables of such a model would not fit the memory.
+fn check_size(tree: &Tree, kinds: &[NodeKind]) -> Result<()> {
+    let members = 2 * MEMBERS.len() as u64;
+    let bytes = table_bytes(tree, |node| kinds[node.get()].n_states().map_or(members, |n_states| n_states as u64));
+    let what = format!("the tables of {} nodes", tree.n_nodes());
+    MemoryBudget::of_machine().check_option("states", &what, bytes, "ask for fewer states or variables")
+}
+
 fn symmetric(tree: &Tree, n_states: usize, range: (f64, f64), rng: &mut impl Rng) -> Result<LatentTree> {
+    check_size(tree, &vec![NodeKind::Categorical(n_states); tree.n_nodes()])?;
     let rooted = Rooted::new(tree, tree.center());
     let mut length = vec![None; tree.n_nodes()];
     let mut distributions = Vec::with_capacity(tree.n_nodes());
@@ -303,6 +314,7 @@ pub(super) fn discrete(tree: &Tree, kinds: &[NodeKind], separation: f64, rng: &m
     if !(0.0..=1.0).contains(&separation) {
         return Err(Error::option("separation", format!("{separation} is not a number from 0 to 1")));
     }
+    check_size(tree, kinds)?;
     // A centre is discrete: it has two neighbours or more, or stands alone, or is one of two, which are made discrete.
     let rooted = Rooted::new(tree, tree.center());
     let mut marginal: Vec<Vec<f64>> = vec![Vec::new(); tree.n_nodes()];

@@ -11,10 +11,14 @@ use rand::{Rng, RngExt};
 
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
+use crate::limits;
+use crate::memory::MemoryBudget;
 use crate::tree::{Edge, Node, Tree};
 
-/// More observed nodes than this are taken for a mistake.
-const MAX_OBSERVED: usize = 50_000_000;
+/// Most observed nodes.
+const MAX_OBSERVED: usize = limits::MOST_SIMULATED_VARIABLES;
+/// About what a node of a model takes besides its table: names, labels, edges.
+const NODE_BYTES: u64 = 512;
 
 /// The shape of a simulated tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +140,10 @@ impl Shape {
             let problem = format!("{n_observed} observed nodes: the shape {} takes {least} to {MAX_OBSERVED}", self.name());
             return Err(Error::option("observed", problem));
         }
+        // There are at most about as many hidden nodes.
+        let bytes = 2 * NODE_BYTES * n_observed as u64;
+        let what = format!("a model of {n_observed} variables");
+        MemoryBudget::of_machine().check_option("observed", &what, bytes, "ask for fewer variables")?;
         match *self {
             Self::Star => Ok(spine(&[n_observed])),
             Self::DoubleStar => Ok(spine(&[n_observed.div_ceil(2), n_observed / 2])),

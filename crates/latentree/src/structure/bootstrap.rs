@@ -20,6 +20,7 @@ use rayon::prelude::*;
 
 use super::CorrelationSample;
 use crate::error::{Error, Place, Result};
+use crate::limits;
 use crate::moments::{BlockMoments, PairMoments};
 use crate::observer::Observer;
 use crate::tree::{Split, Tree};
@@ -38,9 +39,7 @@ pub fn with_bootstrap_support(
     observer: &dyn Observer,
     replicate: impl Fn(&mut ChaCha8Rng) -> Result<Tree> + Sync,
 ) -> Result<Tree> {
-    if n_replicates == 0 {
-        return Err(Error::option("--bootstrap", "0 replicates given; give 1 or more, usually 100"));
-    }
+    limits::check("--bootstrap", n_replicates, 1..=limits::MOST_REPLICATES)?;
     observer.stage("bootstrap", Some(n_replicates as u64));
     let own: Vec<Split> = tree.splits().iter().collect();
     let done = AtomicU64::new(0);

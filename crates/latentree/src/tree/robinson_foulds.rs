@@ -4,6 +4,9 @@
 //! splits count, trivial ones too: see [`splits`](super::Splits) for why this is what makes the distance right for trees
 //! with observed inner nodes. On trees whose hidden nodes have degree ≥ 3 it is a metric, and the number of edge
 //! contractions and expansions that lead from one tree to the other.
+//!
+//! The normalised distance leaves out trivial splits that both trees have: every tree whose leaves are all observed has them, so
+//! they say nothing about how similar two trees are and would keep the ratio far below 1 even for trees with nothing in common.
 
 use std::collections::HashSet;
 
@@ -19,7 +22,8 @@ pub struct RobinsonFoulds {
     pub only_left: usize,
     /// Number of splits that only the second tree has.
     pub only_right: usize,
-    /// The distance over the number of splits of both trees: 0 for the same splits, 1 for none shared.
+    /// The distance divided by the largest it could be: the number of splits of both trees, without the trivial splits (those that
+    /// cut off a single observed node) that both have. 0 for the same splits, 1 if no other split is shared; 0/0 is 0.
     pub normalized: f64,
 }
 
@@ -36,7 +40,8 @@ pub struct RobinsonFoulds {
 /// use latentree::tree::{Observed, Tree, robinson_foulds};
 /// let left = Tree::from_newick("((a,b),c,(d,e));", &Observed::LeavesOnly)?;
 /// let right = Tree::from_newick("((a,c),b,(d,e));", &Observed::LeavesOnly)?;
-/// assert_eq!(robinson_foulds(&left, &right)?.distance, 2);
+/// let found = robinson_foulds(&left, &right)?;
+/// assert_eq!((found.distance, found.normalized), (2, 0.5));
 /// # Ok::<(), latentree::Error>(())
 /// ```
 pub fn robinson_foulds(left: &Tree, right: &Tree) -> Result<RobinsonFoulds> {
@@ -45,7 +50,8 @@ pub fn robinson_foulds(left: &Tree, right: &Tree) -> Result<RobinsonFoulds> {
     let shared = a.iter().filter(|&split| b.contains(split)).count();
     let (only_left, only_right) = (a.len() - shared, b.len() - shared);
     let distance = only_left + only_right;
-    let both = a.len() + b.len();
+    let shared_trivial = a.trivial().filter(|&split| b.contains(split)).count();
+    let both = a.len() + b.len() - 2 * shared_trivial;
     let normalized = if both == 0 { 0.0 } else { distance as f64 / both as f64 };
     Ok(RobinsonFoulds { distance, only_left, only_right, normalized })
 }

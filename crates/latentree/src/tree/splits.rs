@@ -59,6 +59,8 @@ pub struct Splits {
     sides: Vec<Option<(u128, u128)>>,
     /// Split and lower end of its edge, sorted.
     sorted: Vec<(Split, NodeIx)>,
+    /// Per node, whether the edge above it cuts off a single observed node.
+    is_trivial: Vec<bool>,
     n_distinct: usize,
 }
 
@@ -81,6 +83,7 @@ impl Splits {
         }
         let mut total = below.clone();
         let mut sides = vec![None; tree.n_nodes()];
+        let mut is_trivial = vec![false; tree.n_nodes()];
         let mut sorted = Vec::with_capacity(tree.n_edges());
         for &node in &order {
             let Some(up) = parent[node.get()] else { continue };
@@ -90,12 +93,13 @@ impl Splits {
             if count > 0 && count < whole.1 {
                 let rest = whole.0.wrapping_sub(hash);
                 sides[node.get()] = Some((hash, rest));
+                is_trivial[node.get()] = count == 1 || count + 1 == whole.1;
                 sorted.push((Split(hash_pair(hash.min(rest), hash.max(rest))), node));
             }
         }
         sorted.sort_unstable();
         let n_distinct = sorted.chunk_by(|a, b| a.0 == b.0).count();
-        Self { parent, sides, sorted, n_distinct }
+        Self { parent, sides, sorted, is_trivial, n_distinct }
     }
 
     /// Number of different splits.
@@ -113,6 +117,12 @@ impl Splits {
     /// The different splits, in the order of their hashes.
     pub fn iter(&self) -> impl Iterator<Item = Split> + '_ {
         self.sorted.chunk_by(|a, b| a.0 == b.0).map(|same| same[0].0)
+    }
+
+    /// The different trivial splits, which cut off a single observed node, in the order of their hashes.
+    pub fn trivial(&self) -> impl Iterator<Item = Split> + '_ {
+        let distinct = self.sorted.chunk_by(|a, b| a.0 == b.0).map(|same| same[0]);
+        distinct.filter(|&(_, node)| self.is_trivial[node.get()]).map(|(split, _)| split)
     }
 
     /// The split of the edge between two neighbours; `None` if they are none, or one side has no observed node.

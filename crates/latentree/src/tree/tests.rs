@@ -112,7 +112,8 @@ fn robinson_foulds_equals_counting_all_splits() {
         assert_eq!(found.only_left, in_a.difference(&in_b).count());
         assert_eq!(found.only_right, in_b.difference(&in_a).count());
         assert_eq!(found.distance, found.only_left + found.only_right);
-        let both = in_a.len() + in_b.len();
+        let shared_trivial = in_a.intersection(&in_b).filter(|split| split.iter().any(|side| side.len() == 1)).count();
+        let both = in_a.len() + in_b.len() - 2 * shared_trivial;
         assert_eq!(found.normalized, if both == 0 { 0.0 } else { found.distance as f64 / both as f64 });
     }
 }
@@ -139,12 +140,18 @@ fn published_examples_have_their_distances() {
     // Two binary trees on five leaves with no inner split in common are 4 apart, the largest distance 2(n − 3).
     let found = robinson_foulds(&read("((a,b),c,(d,e));"), &read("((a,c),d,(b,e));")).unwrap();
     assert_eq!((found.distance, found.only_left, found.only_right), (4, 2, 2));
-    // A resolved tree and the star differ by its inner splits; all five trivial ones are shared.
+    assert_eq!(found.normalized, 1.0);
+    // A resolved tree and the star differ by its inner splits; all five trivial ones are shared and leave nothing else to share.
     let found = robinson_foulds(&read("((a,b),c,(d,e));"), &read("(a,b,c,d,e);")).unwrap();
-    assert_eq!((found.distance, found.normalized), (2, 2.0 / 12.0));
+    assert_eq!((found.distance, found.normalized), (2, 1.0));
     // An observed inner node lacks its trivial split, and only that: contracting the pendant edge of c.
     let found = robinson_foulds(&read("((a,b),c,(d,e));"), &read("((a,b),(d,e))c;")).unwrap();
     assert_eq!((found.only_left, found.only_right), (1, 0));
+    // Two inner splits of each are shared; the trivial split of c counts, since only one tree has it.
+    assert_eq!(found.normalized, 1.0 / 5.0);
+    // Two stars share all they have: 0/0 is 0.
+    let found = robinson_foulds(&read("(a,b,c);"), &read("(c,b,a);")).unwrap();
+    assert_eq!((found.distance, found.normalized), (0, 0.0));
 }
 
 #[test]

@@ -40,6 +40,61 @@ pub(super) fn cases() -> Vec<Case> {
         case("no threads", "describe data.csv --threads 0").says(["--threads", "0", "1.."]),
         // A thread takes memory and a place in the system's table: tens of thousands can stop a machine.
         case("far too many threads", "describe data.csv --threads 65535").says(["--threads", "65535", "1..=1024"]),
+        case("far too many replicates", "learn data.csv -o m.json --bootstrap 10000000000").says([
+            "--bootstrap",
+            "10000000000",
+            "100000",
+        ]),
+        case("replicates beyond 64 bits", "learn data.csv -o m.json --bootstrap 99999999999999999999").says(["--bootstrap"]),
+        case("far too many hidden states", "learn data.csv -o m.json --hidden-states 4294967296").says([
+            "--hidden-states",
+            "4294967296",
+            "2 to 1000",
+        ]),
+        case("hidden states beyond signed numbers", "learn data.csv -o m.json --hidden-states 9223372036854775808")
+            .says(["--hidden-states", "2 to 1000"]),
+        case("distances of far too many hidden states", "distances data.csv -o d.csv --hidden-states 4294967296")
+            .says(["--hidden-states", "2 to 1000"]),
+        case("candidates of far too many hidden states", "learn data.csv --candidates --hidden-states 4294967296")
+            .says(["--hidden-states", "2 to 1000"]),
+        case("far too many restarts", "learn data.csv -o m.json --restarts 10000000000").says(["--restarts", "1 to 10000"]),
+        case("no restarts", "learn data.csv -o m.json --restarts 0").says(["--restarts", "1 to 10000"]),
+        case("far too many passes", "learn data.csv -o m.json --em-iterations 10000000000").says(["--em-iterations", "1000000"]),
+        case("far too many rows to draw", "sample model.json --rows 18446744073709551615 -o o.csv")
+            .says(["--rows", "1000000000000"]),
+        simulate("far too many rows to simulate", "--shape star --rows 18446744073709551615").says(["--rows"]),
+        simulate("variables beyond the limit", "--shape star --observed 10000001").says(["--observed", "10000000"]),
+        simulate("tables beyond any memory", "--shape star --observed 100000 --states 1000 --hidden-states 1000")
+            .says(["--states", "fewer states"]),
+        case("memory that is no size", "learn data.csv -o m.json --memory lots").says(["--memory", "\"lots\"", "8G"]),
+        case("memory too small for anything", "learn data.csv -o m.json --memory 1K").says(["--memory", "\"1K\""]),
+        case("unknown kind of weights", "score model.json data.csv --weights w --weight-kind survey").says([
+            "--weight-kind",
+            "survey",
+            "frequency",
+        ]),
+        case("frequencies that are no whole numbers", "learn data.csv --weights w --weight-kind frequency -o m.json").says([
+            "--weight-kind",
+            "0.5 of row 2",
+            "sampling",
+        ]),
+        case(
+            "moments of frequencies that are no whole numbers",
+            "moments data.csv --weights w --weight-kind frequency -o m.moments",
+        )
+        .says(["--weight-kind", "0.5 of row 2"]),
+        case("unknown id", "infer model.json data.csv --id patient -o o.csv").says(["--id", "\"patient\"", "\"a\""]),
+        case("id that is the weights", "infer model.json data.csv --id w --weights w -o o.csv").says(["--id", "\"w\""]),
+        case("keep without a table of rows", "score model.json data.csv --keep").says(["--per-row"]),
+        case("keep of events", "infer model.json e.csv --events p,c --keep -o o.csv")
+            .file("e.csv", "p,c\n1,a\n2,a\n")
+            .says(["--keep"]),
+        case("id of events that is not their row", "infer model.json e.csv --events p,c --id c -o o.csv")
+            .file("e.csv", "p,c\n1,a\n2,a\n")
+            .says(["--id", "\"p\""]),
+        case("kept column called as a result", "infer model.json d.csv --keep -o o.csv")
+            .file("d.csv", "a,h=low\n0,x\n1,y\n")
+            .says(["--keep", "h=low"]),
         case("threads that are text", "describe data.csv --threads many").says(["--threads", "many"]),
         case("negative seed", "sample model.json --rows 2 -o o.csv --seed=-1").says(["--seed", "-1"]),
         case("sample without rows", "sample model.json -o o.csv").says(["--rows"]),

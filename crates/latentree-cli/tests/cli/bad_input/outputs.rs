@@ -63,6 +63,38 @@ pub(super) fn cases() -> Vec<Case> {
     ] {
         cases.push(case(name, arguments).says(["is no ending of", "use ."]));
     }
+    for (name, arguments, option) in [
+        ("model over its data", "learn data.csv -o data.csv", "-o"),
+        ("model over its data by another spelling", "learn data.csv -o ./folder/../data.csv", "-o"),
+        ("page over the data", "learn data.csv -o m.json --report data.csv", "--report"),
+        ("model and page in one file", "learn data.csv -o x --report x", "--report"),
+        ("model and page on standard output", "learn data.csv -o - --report -", "--report"),
+        ("model over its tree", "learn data.csv --tree model.json -o model.json", "-o"),
+        ("model over the rows it is validated on", "learn data.csv --validation model.json -o model.json", "-o"),
+        ("posteriors over the data", "infer model.json data.csv -o data.csv", "-o"),
+        ("posteriors over the model", "infer model.json data.csv -o model.json", "-o"),
+        ("scores over the data", "score model.json data.csv --per-row data.csv", "--per-row"),
+        ("samples over the model", "sample model.json --rows 3 -o model.json", "-o"),
+        ("export over the model", "export model.json --format dot -o model.json", "-o"),
+        ("page over the model", "report model.json -o model.json", "-o"),
+        ("moments over the data", "moments data.csv -o data.csv", "-o"),
+        ("merge over a part", "merge data.csv model.json -o model.json", "-o"),
+        ("distances over the data", "distances data.csv -o data.csv", "-o"),
+        ("errors over the distances", "distances data.csv -o d.csv --errors folder/../d.csv", "--errors"),
+        ("simulated model over its tree", "simulate --tree model.json --model model.json", "--model"),
+        ("moments over the schema", "moments data.csv --schema model.json -o model.json", "-o"),
+        ("moments over the groups", "moments data.csv --group model.json:a,b -o model.json", "-o"),
+    ] {
+        cases.push(case(name, arguments).says([option, "another file"]));
+        if arguments.ends_with("x --report x") || arguments.contains("- --report -") || arguments.contains("--errors") {
+            let last = cases.last_mut().expect("one was pushed");
+            last.says = vec![option, "same place"];
+        }
+    }
+    cases.push(case("model where none can be", "learn data.csv -o q/m.json").says(["cannot write q/m.json", "No such file"]));
+    cases.push(case("page where none can be", "learn data.csv -o m.json --report q/m.html").says(["cannot write q/m.html"]));
+    cases
+        .push(case("distances where none can be", "distances data.csv -o d.csv --errors q/e.csv").says(["cannot write q/e.csv"]));
     cases.push(case("manual pages into a file", "man -o data.csv").says(["data.csv"]));
     // The model is written only if the data can be.
     cases.push(

@@ -126,6 +126,9 @@ pub(super) fn cases() -> Vec<Case> {
         case("infinite weight", "moments d.csv --weights w -o m.moments")
             .file("d.csv", data("2.25,0.5", "2.25,inf"))
             .says(["d.csv", "row 2"]),
+        case("no weight at all", "learn d.csv --weights w -o m.json")
+            .file("d.csv", "a,b,w\n0,1,0\n1,0,0\n")
+            .says(["d.csv", "no rows with a positive weight"]),
         case("weight is text", "describe d.csv --weights w").file("d.csv", data("2.25,0.5", "2.25,heavy")).says([
             "d.csv",
             "row 2",

@@ -35,6 +35,8 @@ pub(super) struct ColumnarTable {
     types: Vec<DataType>,
     /// Columns that are read, in file order.
     wanted: Vec<usize>,
+    /// For each column of the file, whether its cells are given as text, exactly as they are.
+    is_text: Vec<bool>,
     batches: Batches,
     current: Option<RecordBatch>,
     next_row: u64,
@@ -52,8 +54,8 @@ impl ColumnarTable {
                 return Err(Error::data(input.place().column(name), problem));
             }
         }
-        let wanted = (0..names.len()).collect();
-        Ok(Self { input, is_parquet, names, types, wanted, batches, current: None, next_row: 0 })
+        let (wanted, is_text) = ((0..names.len()).collect(), vec![false; names.len()]);
+        Ok(Self { input, is_parquet, names, types, wanted, is_text, batches, current: None, next_row: 0 })
     }
 
     pub(super) fn names(&self) -> &[String] {
@@ -74,8 +76,13 @@ impl ColumnarTable {
         }
     }
 
-    pub(super) fn project(&mut self, wanted: &[bool]) -> Result<()> {
+    pub(super) fn can_be_text(&self, column: usize) -> bool {
+        arrow_cast::can_cast_types(&self.types[column], &DataType::Utf8)
+    }
+
+    pub(super) fn project(&mut self, wanted: &[bool], is_text: &[bool]) -> Result<()> {
         self.wanted = (0..self.names.len()).filter(|&ix| wanted[ix]).collect();
+        self.is_text = is_text.to_vec();
         self.rewind()
     }
 
@@ -103,7 +110,9 @@ impl ColumnarTable {
                 let row = row.map(|row| self.next_row + row as u64 + 1);
                 Error::data(Place { row, ..self.input.place().column(&self.names[column]) }, what)
             };
-            let array = guarded(&self.input, self.is_parquet, || Ok(plain(array)))?.map_err(|what| problem(None, what))?;
+            let as_text = self.is_text[column];
+            let array = guarded(&self.input, self.is_parquet, || Ok(if as_text { text(array) } else { plain(array) }))?
+                .map_err(|what| problem(None, what))?;
             let first_row = self.next_row;
             feed(&array, |row, cell| sink.cell(first_row + row as u64, column, cell))
                 .map_err(|(row, what)| problem(Some(row), what))?;
@@ -157,6 +166,15 @@ fn open(input: &Input, is_parquet: bool, wanted: Option<&[usize]>) -> Result<(Sc
         parquet::check_pages(&file, builder.metadata(), &|leaf| mask.leaf_included(leaf))?;
         Ok((schema, Box::new(builder.with_projection(mask).build()?) as Batches))
     })
+}
+
+/// The array as texts; floating-point numbers stay numbers, which have one way to be written here.
+fn text(array: &ArrayRef) -> Result<ArrayRef, String> {
+    if array.data_type().is_floating() {
+        return plain(array);
+    }
+    let cannot = |_| format!("columns of type {} cannot be written as text; leave the column out", short_type(array.data_type()));
+    arrow_cast::cast(array, &DataType::Utf8).map_err(cannot)
 }
 
 /// The array as 64-bit floats, truth values or texts.

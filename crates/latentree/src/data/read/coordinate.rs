@@ -84,7 +84,7 @@ pub(super) fn open(input: &Arc<Input>, options: &ReadOptions, format: Coordinate
         scan.check_columns(input.place(), head.n_columns)?;
     }
     let (names, named) = column_names(options, &input.place(), head.n_columns, false)?;
-    Ok(SparseFile { source: Box::new(source), scan, names, named, is_open: false, is_presence: false })
+    Ok(SparseFile { source: Box::new(source), scan, names, named, is_open: false, is_presence: false, key_name: None })
 }
 
 fn hold(mut stream: Stream, n_rows: usize) -> Result<Held> {

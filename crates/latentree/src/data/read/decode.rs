@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::cell::{Cell, count_problem, is_missing, number, number_key, number_text};
 use super::rare::OTHER_LABEL;
-use super::written_number::NumberReader;
 use super::unseen::{LabelTally, Similar, UnseenLabels, UnseenPolicy};
+use super::written_number::NumberReader;
 use crate::data::{ColumnData, Kind, MISSING_CODE};
 use crate::error::Shortened;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::carried::{Carried, FileColumn};
 use super::cell::{Cell, CellSink};
 #[cfg(feature = "columnar")]
 use super::columnar::ColumnarTable;
@@ -14,10 +15,11 @@ use super::notes::Notes;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::Overrides;
 use super::plan::{Columns, Plan, Target, Verdict};
-use super::written_number::NumberReader;
 use super::unseen::UnseenLabels;
+use super::written_number::NumberReader;
 use crate::data::{Batch, Block, Column, ColumnData, Schema};
 use crate::error::{Error, Place, Result};
+use crate::index::ColIx;
 
 /// Rows read at once where the number does not show in the result.
 const CHUNK_ROWS: usize = 1024;
@@ -72,15 +74,24 @@ impl Table {
         matches!(self, Self::Csv(table) if table.delimiter() != b',')
     }
 
-    /// Says which columns are wanted; the cells of the others may be left out.
-    pub(super) fn project(&mut self, wanted: &[bool]) -> Result<()> {
+    /// Whether the cells of a column can be given as text.
+    fn can_be_text(&self, column: usize) -> bool {
+        match self {
+            Self::Csv(table) => column < table.names().len(),
+            #[cfg(feature = "columnar")]
+            Self::Columnar(table) => table.can_be_text(column),
+        }
+    }
+
+    /// Says which columns are wanted, the cells of the others may be left out, and which of them as text.
+    pub(super) fn project(&mut self, wanted: &[bool], is_text: &[bool]) -> Result<()> {
         match self {
             Self::Csv(table) => {
-                debug_assert_eq!(wanted.len(), table.names().len());
+                debug_assert_eq!((wanted.len(), is_text.len()), (table.names().len(), table.names().len()));
                 Ok(())
             }
             #[cfg(feature = "columnar")]
-            Self::Columnar(table) => table.project(wanted),
+            Self::Columnar(table) => table.project(wanted, is_text),
         }
     }
 }
@@ -93,6 +104,9 @@ pub(super) struct DenseReader {
     targets: Vec<Target>,
     decoders: Vec<Decoder>,
     weight_numbers: NumberReader,
+    /// For each column of the file, its place among the carried ones.
+    carry: Vec<Option<usize>>,
+    carried: Carried,
     batch_rows: usize,
     next_row: u64,
     /// Labels that a whole pass found and the schema does not have.
@@ -113,7 +127,7 @@ impl DenseReader {
         let columns =
             Columns { place: input.place(), names: &names, named: !is_text || options.header || options.names.is_some() };
         let prefers_comma = table.prefers_comma();
-        let (plan, n_rows, decimal_commas) = match &options.schema {
+        let (mut plan, n_rows, decimal_commas) = match &options.schema {
             Some(_) if options.min_count.is_some() => return Err(min_count_of_schema()),
             Some(schema) => (Plan::fit(schema, &columns, options, &overrides)?, None, vec![None; names.len()]),
             None => {
@@ -121,8 +135,19 @@ impl DenseReader {
                 (plan, Some(n_rows), decimal_commas)
             }
         };
-        let wanted: Vec<bool> = plan.targets.iter().map(|target| *target != Target::Skip).collect();
-        table.project(&wanted)?;
+        let (kept, left): (Vec<usize>, Vec<usize>) = plan.carried.iter().copied().partition(|&ix| table.can_be_text(ix));
+        if let Some(&id) = left.iter().find(|&&ix| options.id.as_ref() == Some(&names[ix])) {
+            return Err(Error::option("--id", format!("column {:?} cannot be written as text", names[id])));
+        }
+        plan.carried = kept;
+        plan.warnings.extend(left.iter().map(|&ix| format!("column {:?} cannot be written as text and is not kept", names[ix])));
+        let mut carry = vec![None; names.len()];
+        plan.carried.iter().enumerate().for_each(|(place, &ix)| carry[ix] = Some(place));
+        let wanted: Vec<bool> =
+            plan.targets.iter().zip(&carry).map(|(target, carry)| *target != Target::Skip || carry.is_some()).collect();
+        let is_text: Vec<bool> = carry.iter().map(Option::is_some).collect();
+        table.project(&wanted, &is_text)?;
+        let carried = Carried::new(plan.carried.iter().map(|&ix| names[ix].clone()).collect());
         let mut numbers = vec![NumberReader::new(None, prefers_comma); plan.thresholds.len()];
         for (target, decimal_comma) in plan.targets.iter().zip(decimal_commas) {
             if let Target::Column(ix) = *target {
@@ -137,8 +162,35 @@ impl DenseReader {
         let batch_rows = options.batch_rows.unwrap_or(default_batch_rows(plan.schema.columns().len())).max(1);
         let (schema, targets) = (Arc::clone(&plan.schema), plan.targets.clone());
         let weight_numbers = NumberReader::new(None, prefers_comma);
-        let reader = Self { table, input, schema, targets, decoders, weight_numbers, batch_rows, next_row: 0, unseen: None };
+        let reader = Self {
+            table,
+            input,
+            schema,
+            targets,
+            decoders,
+            weight_numbers,
+            carry,
+            carried,
+            batch_rows,
+            next_row: 0,
+            unseen: None,
+        };
         Ok((reader, plan, n_rows))
+    }
+
+    /// The carried cells of the last batch.
+    pub(super) fn carried(&self) -> &Carried {
+        &self.carried
+    }
+
+    /// Where the columns of the file are, without those that are dropped.
+    pub(super) fn file_columns(&self) -> Vec<FileColumn> {
+        let places = self.targets.iter().zip(&self.carry).map(|(target, carry)| match (target, carry) {
+            (Target::Column(ix), _) => Some(FileColumn::Variable(ColIx::new(*ix))),
+            (_, Some(carry)) => Some(FileColumn::Carried(*carry)),
+            _ => None,
+        });
+        places.flatten().collect()
     }
 
     pub(super) fn rewind(&mut self) -> Result<()> {
@@ -155,7 +207,10 @@ impl DenseReader {
     pub(super) fn next_batch(&mut self) -> Result<Option<Batch>> {
         let mut weights = self.targets.contains(&Target::Weight).then(Vec::new);
         let columns = self.schema.columns().iter();
+        self.carried.clear();
+        let has_carried = !self.carried.names().is_empty();
         let mut sink = BatchSink {
+            carried: has_carried.then_some((self.carry.as_slice(), &mut self.carried)),
             targets: &self.targets,
             decoders: &mut self.decoders,
             columns: columns.map(|column| ColumnData::for_kind(&column.kind, self.batch_rows.min(1 << 16))).collect(),
@@ -195,6 +250,7 @@ pub(super) fn unseen_labels(schema: &Schema, decoders: &[Decoder]) -> Vec<Unseen
 }
 
 struct BatchSink<'a> {
+    carried: Option<(&'a [Option<usize>], &'a mut Carried)>,
     targets: &'a [Target],
     decoders: &'a mut [Decoder],
     columns: Vec<ColumnData>,
@@ -205,6 +261,11 @@ struct BatchSink<'a> {
 impl CellSink for BatchSink<'_> {
     #[inline]
     fn cell(&mut self, _row: u64, column: usize, cell: Cell<'_>) -> Result<(), String> {
+        if let Some((carry, carried)) = &mut self.carried
+            && let Some(place) = carry[column]
+        {
+            carried.push(place, cell);
+        }
         match self.targets[column] {
             Target::Column(ix) => self.decoders[ix].push(cell, &mut self.columns[ix]),
             Target::Skip => Ok(()),
@@ -273,13 +334,15 @@ fn infer(
         .enumerate()
         .map(|(ix, name)| {
             let told = overrides.of(name).kind;
-            let is_needed =
-                told != Some(KindOverride::Ignore) && options.weights.as_ref() != Some(name) && table.unusable(ix).is_none();
+            let is_needed = told != Some(KindOverride::Ignore)
+                && options.weights.as_ref() != Some(name)
+                && options.id.as_ref() != Some(name)
+                && table.unusable(ix).is_none();
             is_needed.then(|| Profile::new(Asked { told, ..asked }))
         })
         .collect();
     let wanted: Vec<bool> = profiles.iter().map(Option::is_some).collect();
-    table.project(&wanted)?;
+    table.project(&wanted, &vec![false; wanted.len()])?;
     // Who says what columns are has looked at them.
     let is_told = columns.names.iter().any(|name| overrides.of(name).kind.is_some());
     let events = if is_told { None } else { EventsLook::new(columns.names.len()) };

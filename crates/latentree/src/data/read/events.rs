@@ -32,7 +32,11 @@ struct EventSource {
     columns: HashMap<Vec<u8>, u32>,
     /// Events read and not used yet, last first.
     waiting: Vec<Event>,
+    /// The id of the last row.
+    key: Vec<u8>,
     held: Option<Held>,
+    /// The ids of the rows held; empty unless they are to be carried along.
+    held_keys: Vec<Vec<u8>>,
 }
 
 /// Collects the cells of events; a columnar file gives them column by column.
@@ -81,6 +85,11 @@ fn text(cell: Cell<'_>) -> Result<Vec<u8>, String> {
 
 pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions) -> Result<SparseFile> {
     let (row, item, value) = options.events.as_ref().expect("called when events are asked for");
+    if let Some(id) = options.id.as_ref().filter(|&id| id != row) {
+        let problem = format!("{id:?} given; the id of a row of events is the first column of --events, {row:?}");
+        return Err(Error::option("--id", problem));
+    }
+    let key_name = row.clone();
     let names = table.names();
     let find = |name: &String| names.iter().position(|it| it == name).ok_or_else(|| unknown_column("--events", name, names));
     let (row, item, value) = (find(row)?, find(item)?, value.as_ref().map(find).transpose()?);
@@ -88,22 +97,41 @@ pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions) 
         return Err(Error::option("--events", "the row id, the item and the value must be different columns"));
     }
     let wanted: Vec<bool> = (0..names.len()).map(|ix| ix == row || ix == item || value == Some(ix)).collect();
-    table.project(&wanted)?;
+    // Ids and codes beyond 2⁵³ are not the same number as 64-bit floats.
+    let is_text: Vec<bool> = (0..names.len()).map(|ix| ix == row || ix == item).collect();
+    table.project(&wanted, &is_text)?;
     let numbers = NumberReader::new(None, table.prefers_comma());
     let sink = EventSink { row, item, value, events: Vec::new(), first_row: 0, numbers };
     let input = Arc::clone(input);
-    let mut source = EventSource { table, input, sink, columns: HashMap::new(), waiting: Vec::new(), held: None };
+    let mut source = EventSource {
+        table,
+        input,
+        sink,
+        columns: HashMap::new(),
+        waiting: Vec::new(),
+        key: Vec::new(),
+        held: None,
+        held_keys: Vec::new(),
+    };
     let is_ordered = source.look_through()?;
     let mut names: Vec<Vec<u8>> = std::mem::take(&mut source.columns).into_keys().collect();
     names.sort_unstable();
     source.columns = names.iter().cloned().zip(0..).collect();
     source.rewind()?;
     if !is_ordered {
-        source.held = Some(source.hold()?);
+        source.held = Some(source.hold(options.carry_keys)?);
     }
     let scan = Scan::run(&mut source)?;
     let names = names.into_iter().map(|name| String::from_utf8(name).expect("items were checked to be UTF-8")).collect();
-    Ok(SparseFile { source: Box::new(source), scan, names, named: true, is_open: true, is_presence: value.is_none() })
+    Ok(SparseFile {
+        source: Box::new(source),
+        scan,
+        names,
+        named: true,
+        is_open: true,
+        is_presence: value.is_none(),
+        key_name: Some(key_name),
+    })
 }
 
 impl EventSource {
@@ -139,11 +167,14 @@ impl EventSource {
         Ok(by_number || by_text)
     }
 
-    fn hold(&mut self) -> Result<Held> {
+    fn hold(&mut self, with_keys: bool) -> Result<Held> {
         let mut rows: HashMap<Vec<u8>, u32> = HashMap::new();
         let mut cells = Vec::new();
         while let Some((row, item, value)) = self.next_event()? {
             let next = u32::try_from(rows.len()).map_err(|_| Error::data(self.input.place(), "more rows than can be held"))?;
+            if with_keys && !rows.contains_key(&row) {
+                self.held_keys.push(row.clone());
+            }
             let row = *rows.entry(row).or_insert(next);
             if let Some(&column) = self.columns.get(&item) {
                 cells.push((row, column, value));
@@ -156,6 +187,9 @@ impl EventSource {
 impl RowSource for EventSource {
     fn next_row(&mut self, row: &mut Vec<(u32, f64)>) -> Result<bool> {
         if let Some(held) = &mut self.held {
+            if let Some(key) = self.held_keys.get(held.position()) {
+                self.key.clone_from(key);
+            }
             return Ok(held.next_row(row));
         }
         let Some((id, item, value)) = self.next_event()? else { return Ok(false) };
@@ -167,7 +201,12 @@ impl RowSource for EventSource {
             }
             row.extend(self.columns.get(&event.1).map(|&column| (column, event.2)));
         }
+        self.key = id;
         Ok(true)
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        Some(&self.key)
     }
 
     fn rewind(&mut self) -> Result<()> {

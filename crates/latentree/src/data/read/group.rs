@@ -1,53 +1,47 @@
 //! The file that joins columns into vector-valued variables: CSV of an item (a column of the data) and its group.
 //!
-//! With a header that has `item` and `group`, these columns are taken, wherever they stand; a file of exactly two columns
-//! needs no header. An item listed under several groups belongs to the first.
+//! The user may name the two columns. Otherwise, with a header that has `item` and `group`, these are taken, wherever they stand; a file of
+//! exactly two columns needs no header. An item listed under several groups belongs to the first.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use super::cell::{Cell, CellSink};
 use super::csv::CsvTable;
 use super::input::Input;
+use super::overrides::unknown_column;
 use crate::error::{Error, Result};
 use crate::file;
 
-/// The group of each item, and how many items were listed under several.
+/// The group of each item, and the items that are listed under several.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     pub(super) group_of: HashMap<String, String>,
-    pub(super) n_ambiguous: usize,
+    pub(super) ambiguous: HashSet<String>,
 }
 
 impl Groups {
-    pub(super) fn read(path: &Path) -> Result<Self> {
+    /// Reads the file; `columns` names those of the item and of the group.
+    pub(super) fn read(path: &Path, columns: Option<&(String, String)>) -> Result<Self> {
         let input = Arc::new(Input::new(path)?);
         let by_ending = if file::ending(path) == "tsv" { b'\t' } else { b',' };
-        // The first line is read as data: if it is a header its "item" is no column, and it does no harm.
-        let mut table = CsvTable::new(Arc::clone(&input), false, Some(by_ending))?;
-        let mut header = Pairs { item: 0, group: 1, n_columns: table.names().len(), rows: Vec::new() };
-        let (item, group) = {
-            let mut first = FirstRow::default();
-            table.read_rows(1, &mut first)?;
-            let find = |name: &str| first.0.iter().position(|field| field.eq_ignore_ascii_case(name));
-            match (find("item"), find("group"), table.names().len()) {
-                (Some(item), Some(group), _) => (item, group),
-                (_, _, 2) => (0, 1),
-                (_, _, n_columns) => {
-                    let problem = format!(
-                        "the file has {n_columns} columns; a file of groups has two, the column's name and its group, or a \
-                         header with \"item\" and \"group\" among its names"
-                    );
-                    return Err(Error::data(input.place(), problem));
-                }
+        // Without named columns the first line may be data: a header that is taken for data is no column of the table and does no harm.
+        let mut table = CsvTable::new(Arc::clone(&input), columns.is_some(), Some(by_ending))?;
+        let (item, group) = match columns {
+            Some((item, group)) => {
+                let find = |name: &str| {
+                    let found = table.names().iter().position(|it| it == name);
+                    found.ok_or_else(|| unknown_column(&format!("--group: {}", path.display()), name, table.names()))
+                };
+                (find(item)?, find(group)?)
             }
+            None => Self::columns_of(&mut table, &input)?,
         };
-        (header.item, header.group) = (item, group);
-        table.rewind()?;
+        let mut pairs = Pairs { item, group, n_columns: table.names().len(), rows: Vec::new() };
         let mut groups = Self::default();
-        while table.read_rows(4096, &mut header)? > 0 {
-            for [item, group] in header.rows.drain(..) {
+        while table.read_rows(4096, &mut pairs)? > 0 {
+            for [item, group] in pairs.rows.drain(..) {
                 if item.is_empty() || group.is_empty() {
                     continue;
                 }
@@ -57,9 +51,34 @@ impl Groups {
         Ok(groups)
     }
 
+    /// The columns of the item and of the group by the first line.
+    fn columns_of(table: &mut CsvTable, input: &Input) -> Result<(usize, usize)> {
+        let mut first = FirstRow::default();
+        table.read_rows(1, &mut first)?;
+        let find = |name: &str| first.0.iter().position(|field| field.eq_ignore_ascii_case(name));
+        match (find("item"), find("group"), table.names().len()) {
+            (Some(item), Some(group), _) => Ok((item, group)),
+            (_, _, 2) => {
+                table.rewind()?;
+                Ok((0, 1))
+            }
+            (_, _, n_columns) => {
+                let problem = format!(
+                    "the file has {n_columns} columns ({}); name those of the item and of the group, as in --group {}:{}, or call them \"item\" and \"group\"",
+                    first.0.join(", "),
+                    input.path.display(),
+                    first.0.iter().take(2).map(String::as_str).collect::<Vec<_>>().join(",")
+                );
+                Err(Error::data(input.place(), problem))
+            }
+        }
+    }
+
     pub(super) fn insert(&mut self, item: String, group: String) {
         match self.group_of.get(&item) {
-            Some(earlier) if *earlier != group => self.n_ambiguous += 1,
+            Some(earlier) if *earlier != group => {
+                self.ambiguous.insert(item);
+            }
             Some(_) => {}
             None => {
                 self.group_of.insert(item, group);

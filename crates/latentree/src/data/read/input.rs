@@ -21,7 +21,7 @@ pub(super) struct Input {
     pub(super) path: PathBuf,
     /// How the text is encoded, if not as UTF-8.
     pub(super) encoding: Option<TextEncoding>,
-    spooled: Option<TempPath>,
+    spooled: Option<Spooled>,
     digest: Arc<OnceLock<String>>,
 }
 
@@ -39,7 +39,7 @@ impl Input {
 
     /// Where the bytes are.
     pub(super) fn real_path(&self) -> &Path {
-        self.spooled.as_deref().unwrap_or(&self.path)
+        self.spooled.as_ref().map_or(self.path.as_path(), |spooled| &spooled.path)
     }
 
     pub(super) fn place(&self) -> Place {
@@ -112,11 +112,18 @@ impl Input {
     }
 }
 
-/// Copies the decompressed bytes of a file, or of standard input, to a temporary file that goes when dropped.
-fn spool(path: &Path) -> Result<TempPath> {
+/// A temporary file that goes when dropped, or when the process is told to end.
+struct Spooled {
+    path: TempPath,
+    _unfinished: file::Unfinished,
+}
+
+/// Copies the decompressed bytes of a file, or of standard input, to a temporary file.
+fn spool(path: &Path) -> Result<Spooled> {
     let mut reader = file::open(path)?;
     let fail = |action| move |source| Error::Io { action, path: std::env::temp_dir(), source };
     let mut copy = tempfile::NamedTempFile::with_prefix("latentree-").map_err(fail("create a temporary file in"))?;
+    let unfinished = file::Unfinished::new(copy.path());
     loop {
         let block = reader.fill_buf().map_err(Error::io("read", path))?;
         if block.is_empty() {
@@ -127,7 +134,7 @@ fn spool(path: &Path) -> Result<TempPath> {
         reader.consume(n_bytes);
     }
     copy.flush().map_err(fail("write a temporary file in"))?;
-    Ok(copy.into_temp_path())
+    Ok(Spooled { path: copy.into_temp_path(), _unfinished: unfinished })
 }
 
 /// Digests what is read through it, and says the digest at the end.

@@ -33,7 +33,7 @@ pub(super) fn open(input: &Arc<Input>, options: &ReadOptions) -> Result<SparseFi
     if let (None, Some(schema)) = (&options.names, &options.schema) {
         names.extend((names.len()..schema.columns().len()).map(|ix| format!("x{}", ix + 1)));
     }
-    Ok(SparseFile { source: Box::new(source), scan, names, named, is_open: false, is_presence: false })
+    Ok(SparseFile { source: Box::new(source), scan, names, named, is_open: false, is_presence: false, key_name: None })
 }
 
 impl RowSource for LibsvmSource {

@@ -16,8 +16,8 @@ use super::overrides::{Overrides, Told};
 use super::plan::{Columns, Plan, Target, Verdict};
 use super::rare::join_rare;
 use super::sparse::{RowSource, Scan, SparseFile, SparseReader};
-use super::written_number::NumberReader;
 use super::unseen::{Unseen, UnseenLabels, UnseenPolicy, unseen_columns};
+use super::written_number::NumberReader;
 use crate::data::{Batch, Block, ColumnData, Dataset, Kind};
 use crate::error::{Error, Place, Result};
 use crate::index::ColIx;
@@ -343,7 +343,7 @@ pub fn from_sparse_rows(rows: MemoryRows, options: &ReadOptions) -> Result<Loade
     }
     let mut source = Box::new(HeldRows { starts, columns, values, next: 0 });
     let scan = Scan::run(&mut *source)?;
-    let file = SparseFile { source, scan, names, named, is_open: false, is_presence: false };
+    let file = SparseFile { source, scan, names, named, is_open: false, is_presence: false, key_name: None };
     let (mut reader, plan) = SparseReader::open(file, Arc::new(Input::memory()), options)?;
     let mut batches = Vec::new();
     while let Some(mut batch) = reader.next_batch()? {

@@ -16,6 +16,7 @@
 //! are categories (unless they look like counts), other whole numbers from 0 up are counts, other numbers are continuous, text is categorical. In sparse
 //! files all columns have one kind: binary if all stored values are 1, else count or continuous.
 
+mod carried;
 mod cell;
 #[cfg(feature = "columnar")]
 mod columnar;
@@ -41,8 +42,8 @@ mod overrides;
 mod plan;
 mod rare;
 mod sparse;
-mod written_number;
 mod unseen;
+mod written_number;
 
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use carried::{Carried, FileColumn};
 pub(crate) use cell::number_text;
 pub use encoding::TextEncoding;
 pub use memory::{Loaded, MemoryRows, MemoryTable, Values, from_sparse_rows, from_values};
@@ -232,6 +234,12 @@ impl Reader {
         open_input(Arc::clone(&self.input), self.format, options)
     }
 
+    /// Whether rows list their non-zero cells only, as in sparse files and events.
+    #[must_use]
+    pub fn is_sparse(&self) -> bool {
+        matches!(self.body, Body::Sparse(_))
+    }
+
     /// Columns of the given schema that the file does not have: they are missing in every row.
     #[must_use]
     pub fn absent_columns(&self) -> &[ColIx] {
@@ -257,6 +265,31 @@ impl Reader {
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// The cells of the batch that came last that are handed on as text: of [`ReadOptions::id`], [`ReadOptions::carry_keys`] and
+    /// [`ReadOptions::carry_others`].
+    #[must_use]
+    pub fn carried(&self) -> &Carried {
+        match &self.body {
+            Body::Dense(reader) => reader.carried(),
+            Body::Sparse(reader) => reader.carried(),
+        }
+    }
+
+    /// Where the columns of the file are, in their order, without those that are neither variables nor carried along. What rows are called comes
+    /// first where it is no column of a table (events); variables that the file does not have come last.
+    #[must_use]
+    pub fn file_columns(&self) -> Vec<FileColumn> {
+        let mut columns = match &self.body {
+            Body::Dense(reader) => reader.file_columns(),
+            Body::Sparse(reader) => {
+                let keys = (0..reader.carried().names().len()).map(FileColumn::Carried);
+                return keys.chain((0..self.schema.columns().len()).map(|ix| FileColumn::Variable(ColIx::new(ix)))).collect();
+            }
+        };
+        columns.extend(self.absent.iter().map(|&column| FileColumn::Variable(column)));
+        columns
     }
 
     /// The SHA-256 of the decompressed bytes, as `sha256:` and 64 hexadecimal digits; `None` before the first full read.

@@ -75,6 +75,8 @@ pub struct ReadOptions {
     pub kinds: Vec<(String, KindOverride)>,
     /// A CSV file `item,group` that joins columns into vector-valued variables.
     pub group: Option<PathBuf>,
+    /// The columns of that file that hold the item and the group; otherwise those called `item` and `group`, or the two it has.
+    pub group_columns: Option<(String, String)>,
     /// The column of row weights.
     pub weights: Option<String>,
     /// Labels of a categorical column that occur less often are joined as [`OTHER_LABEL`](super::OTHER_LABEL).
@@ -84,6 +86,12 @@ pub struct ReadOptions {
     /// What becomes of labels that the schema does not have; if not given, they are missing where the schema is a model's
     /// (`schema`), and an error where it is the user's own (`schema_file`).
     pub unseen: Option<UnseenPolicy>,
+    /// The column that names rows: not a variable, and carried along (see [`Reader::carried`](super::Reader::carried)).
+    pub id: Option<String>,
+    /// Whether the row id of events is carried along.
+    pub carry_keys: bool,
+    /// Whether columns of a table that are not in the schema are carried along; sparse files and events have none.
+    pub carry_others: bool,
     /// Rows per batch; chosen by the number of columns if not given.
     pub batch_rows: Option<usize>,
 }
@@ -98,10 +106,14 @@ impl Default for ReadOptions {
             schema_file: None,
             kinds: Vec::new(),
             group: None,
+            group_columns: None,
             weights: None,
             min_count: None,
             encoding: None,
             unseen: None,
+            id: None,
+            carry_keys: false,
+            carry_others: false,
             batch_rows: None,
         }
     }
@@ -157,6 +169,13 @@ impl ReadOptions {
         self
     }
 
+    /// Names the columns of the item and of the group in the file of [`group`](Self::group).
+    #[must_use]
+    pub fn group_columns(mut self, item: impl Into<String>, group: impl Into<String>) -> Self {
+        self.group_columns = Some((item.into(), group.into()));
+        self
+    }
+
     /// Takes row weights from a column.
     #[must_use]
     pub fn weights(mut self, weights: impl Into<String>) -> Self {
@@ -189,6 +208,27 @@ impl ReadOptions {
     pub(super) fn unseen_policy(&self) -> UnseenPolicy {
         let by_default = if self.schema.is_some() { UnseenPolicy::Missing } else { UnseenPolicy::Error };
         self.unseen.unwrap_or(by_default)
+    }
+
+    /// Names the column that holds the rows' ids.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Carries the row id of events along.
+    #[must_use]
+    pub fn carry_keys(mut self, carry: bool) -> Self {
+        self.carry_keys = carry;
+        self
+    }
+
+    /// Carries columns along that are not in the schema.
+    #[must_use]
+    pub fn carry_others(mut self, carry: bool) -> Self {
+        self.carry_others = carry;
+        self
     }
 
     /// Sets the rows per batch.

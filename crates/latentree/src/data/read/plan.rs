@@ -33,6 +33,8 @@ pub(super) struct Plan {
     /// Columns of the file that the schema it must fit does not have, with their names.
     pub(super) unknown: Vec<(usize, String)>,
     pub(super) warnings: Vec<String>,
+    /// Columns of the file that are handed on as text: the id first, then the others in their order.
+    pub(super) carried: Vec<usize>,
 }
 
 /// What the data say of a column that is to be read.
@@ -59,12 +61,12 @@ impl Plan {
         mut verdict: impl FnMut(usize, &Told) -> Result<Verdict>,
     ) -> Result<Self> {
         overrides.check_names(columns.names, options)?;
-        let weight = weight_column(columns, options)?;
+        let (weight, id) = (weight_column(columns, options)?, id_column(columns, options)?);
         let mut warnings = Vec::new();
         let mut chosen: Vec<(usize, Kind, bool)> = Vec::new();
         for (ix, name) in columns.names.iter().enumerate() {
             let told = overrides.of(name);
-            if weight == Some(ix) || told.kind == Some(KindOverride::Ignore) {
+            if weight == Some(ix) || id == Some(ix) || told.kind == Some(KindOverride::Ignore) {
                 continue;
             }
             let is_threshold = told.kind == Some(KindOverride::Binary) && told.labels.is_none();
@@ -109,13 +111,14 @@ impl Plan {
             Some(file) => error.in_file(file),
             None => error,
         })?;
-        Ok(Self { schema: Arc::new(schema), targets, thresholds, absent: Vec::new(), unknown: Vec::new(), warnings })
+        let carried = carried(&targets, id, options);
+        Ok(Self { schema: Arc::new(schema), targets, thresholds, absent: Vec::new(), unknown: Vec::new(), warnings, carried })
     }
 
     /// A plan that fits a file to a schema.
     pub(super) fn fit(schema: &Arc<Schema>, columns: &Columns<'_>, options: &ReadOptions, overrides: &Overrides) -> Result<Self> {
-        let weight = weight_column(columns, options)?;
-        let n_columns = columns.names.len() - usize::from(weight.is_some());
+        let (weight, id) = (weight_column(columns, options)?, id_column(columns, options)?);
+        let n_columns = columns.names.len() - usize::from(weight.is_some()) - usize::from(id.is_some());
         let mut targets = vec![Target::Skip; columns.names.len()];
         let mut is_found = vec![false; schema.columns().len()];
         // A schema that was learned from a file without names may lack columns that were left out, but its names tell which.
@@ -139,6 +142,10 @@ impl Plan {
                 targets[ix] = Target::Weight;
                 continue;
             }
+            if by_position && id == Some(ix) {
+                continue;
+            }
+            // An id that is a variable of the schema is both.
             let column = if by_position { Some(ColIx::new(position)) } else { schema.find_column(name) };
             position += 1;
             if let Some(column) = column
@@ -193,7 +200,8 @@ impl Plan {
         let thresholds =
             schema.columns().iter().map(|column| overrides.of(&column.name).kind == Some(KindOverride::Binary)).collect();
         let absent = (0..is_found.len()).filter(|&ix| !is_found[ix]).map(ColIx::new).collect();
-        Ok(Self { schema: Arc::clone(schema), targets, thresholds, absent, unknown, warnings: Vec::new() })
+        let carried = carried(&targets, id, options);
+        Ok(Self { schema: Arc::clone(schema), targets, thresholds, absent, unknown, warnings: Vec::new(), carried })
     }
 }
 
@@ -205,11 +213,31 @@ fn weight_column(columns: &Columns<'_>, options: &ReadOptions) -> Result<Option<
     }
 }
 
+fn id_column(columns: &Columns<'_>, options: &ReadOptions) -> Result<Option<usize>> {
+    let Some(id) = &options.id else { return Ok(None) };
+    if options.weights.as_ref() == Some(id) {
+        return Err(Error::option("--id", format!("{:?} is the column of the weights", Shortened(id))));
+    }
+    match columns.names.iter().position(|name| name == id) {
+        None => Err(unknown_column("--id", id, columns.names)),
+        found => Ok(found),
+    }
+}
+
+/// The columns of the file that are handed on as text.
+fn carried(targets: &[Target], id: Option<usize>, options: &ReadOptions) -> Vec<usize> {
+    let is_other = |&ix: &usize| options.carry_others && id != Some(ix) && !matches!(targets[ix], Target::Column(_));
+    id.into_iter().chain((0..targets.len()).filter(is_other)).collect()
+}
+
 fn read_groups(options: &ReadOptions, overrides: &Overrides) -> Result<Option<Groups>> {
     if options.group.is_none() && overrides.groups.is_empty() {
         return Ok(None);
     }
-    let mut groups = options.group.as_deref().map(Groups::read).transpose()?.unwrap_or_default();
+    let mut groups = match &options.group {
+        Some(path) => Groups::read(path, options.group_columns.as_ref())?,
+        None => Groups::default(),
+    };
     for (item, group) in &overrides.groups {
         groups.insert(item.clone(), group.clone());
     }
@@ -239,17 +267,47 @@ fn join(
             }
         }
     }
-    if let (true, Some(path)) = (place_of.is_empty(), &options.group) {
+    let Some(path) = &options.group else { return Ok(variables) };
+    let alone: Vec<&str> =
+        variables.iter().filter(|(group, _)| group.is_none()).map(|(_, of)| columns.names[chosen[of[0]].0].as_str()).collect();
+    if place_of.is_empty() {
         let problem = format!(
-            "none of its {} items is a column of {}; the first column of the file is the item, the second its group",
+            "none of its {} items is a column of {}; name the columns of the item and of the group, as in --group {}:ITEM,GROUP{}",
             groups.group_of.len(),
-            columns.place
+            columns.place,
+            path.display(),
+            padded_hint(&alone, &groups)
         );
         return Err(Error::data(Place::file(path), problem));
     }
-    if groups.n_ambiguous > 0 {
-        let path = options.group.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
-        warnings.push(format!("{path}: {} items are in several groups; the first listed is taken", groups.n_ambiguous));
+    let file = path.display();
+    let n_used = chosen.len() - alone.len();
+    let n_ambiguous = chosen.iter().filter(|(ix, ..)| groups.ambiguous.contains(&columns.names[*ix])).count();
+    if n_ambiguous > 0 {
+        warnings.push(format!("{file}: {n_ambiguous} of the data's columns are in several groups; the first listed is taken"));
+    }
+    if n_used < groups.group_of.len() {
+        let n_ignored = groups.group_of.len() - n_used;
+        warnings.push(format!("{file}: {n_ignored} of its {} items are not in the data and are ignored", groups.group_of.len()));
+    }
+    if !alone.is_empty() {
+        let shown: Vec<String> = alone.iter().take(5).map(|name| format!("{:?}", Shortened(name))).collect();
+        warnings.push(format!(
+            "{file}: {} of the data's {} columns have no group and stay single variables: {}{}{}",
+            alone.len(),
+            chosen.len(),
+            shown.join(", "),
+            if alone.len() > shown.len() { ", …" } else { "" },
+            padded_hint(&alone, &groups)
+        ));
     }
     Ok(variables)
+}
+
+/// Says that names would be found if they had zeros before their digits: programs that take codes for numbers lose them.
+fn padded_hint(alone: &[&str], groups: &Groups) -> String {
+    let padded = |name: &str| (1..=2).map(|n_zeros| "0".repeat(n_zeros) + name).find(|code| groups.group_of.contains_key(code));
+    let mut found = alone.iter().filter_map(|name| Some((name, padded(name)?)));
+    let Some((name, code)) = found.next() else { return String::new() };
+    format!("; {} of them would be found with leading zeros, such as {name:?} as {code:?}", found.count() + 1)
 }

@@ -5,7 +5,8 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::cell::count_problem;
+use super::carried::Carried;
+use super::cell::{Cell, count_problem};
 use super::decode::Decoder;
 use super::dense::{unseen_labels, weight_problem};
 use super::encoding::{TextEncoding, not_utf8};
@@ -13,8 +14,8 @@ use super::input::Input;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::Overrides;
 use super::plan::{Columns, Plan, Target, Verdict};
-use super::written_number::NumberReader;
 use super::unseen::{UnseenLabels, UnseenPolicy};
+use super::written_number::NumberReader;
 use crate::data::{Batch, Block, Kind, Schema, SparseRows};
 use crate::error::{Error, Place, Result};
 use crate::file;
@@ -40,6 +41,11 @@ pub(super) trait RowSource: Send {
 
     /// Starts again.
     fn rewind(&mut self) -> Result<()>;
+
+    /// The id of the row that came last, where rows have ids.
+    fn key(&self) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// Rows held in memory, for files whose cells are not stored row by row.
@@ -69,6 +75,11 @@ impl Held {
         row.extend_from_slice(&self.cells[self.starts[self.next]..end]);
         self.next += 1;
         true
+    }
+
+    /// The number of the row that comes next.
+    pub(super) fn position(&self) -> usize {
+        self.next
     }
 
     pub(super) fn rewind(&mut self) {
@@ -183,6 +194,8 @@ pub(super) struct SparseFile {
     pub(super) is_open: bool,
     /// Whether cells only say that something is there: binary, unless the user asks for counts.
     pub(super) is_presence: bool,
+    /// What the ids of the rows are called, where they have ids.
+    pub(super) key_name: Option<String>,
 }
 
 /// Reads a sparse table batch by batch.
@@ -204,12 +217,14 @@ pub(super) struct SparseReader {
     skipped: Vec<u64>,
     /// Skipped cells, and labels that the schema does not have, of a whole pass.
     unseen: Option<(Vec<u64>, Vec<UnseenLabels>)>,
+    /// The ids of the rows of the last batch, if they are carried along.
+    carried: Carried,
 }
 
 impl SparseReader {
     pub(super) fn open(file: SparseFile, input: Arc<Input>, options: &ReadOptions) -> Result<(Self, Plan)> {
         let overrides = Overrides::new(options)?;
-        let SparseFile { source, scan, names, named, is_open, is_presence } = file;
+        let SparseFile { source, scan, names, named, is_open, is_presence, key_name } = file;
         if options.min_count.is_some() {
             let problem =
                 "it joins the labels of a table; the columns of a sparse file or of events are numbers, or present or not";
@@ -218,6 +233,12 @@ impl SparseReader {
         if scan.n_rows == 0 {
             return Err(Error::data(input.place(), "no rows"));
         }
+        if let (Some(_), None) = (&options.id, &key_name) {
+            return Err(Error::option("--id", "rows of a sparse file have no ids; write them as a table or as events"));
+        }
+        // The id of events is no column of theirs, and all their columns are variables.
+        let without_id = ReadOptions { id: None, carry_others: false, ..options.clone() };
+        let options = &without_id;
         let columns = Columns { place: input.place(), names: &names, named };
         let mut plan = match &options.schema {
             Some(schema) => Plan::fit(schema, &columns, options, &overrides)?,
@@ -264,8 +285,14 @@ impl SparseReader {
             row: Vec::new(),
             skipped: vec![0; plan.targets.len()],
             unseen: None,
+            carried: Carried::new(key_name.filter(|_| options.carry_keys).into_iter().collect()),
         };
         Ok((reader, plan))
+    }
+
+    /// The ids of the last batch, if they are carried along.
+    pub(super) fn carried(&self) -> &Carried {
+        &self.carried
     }
 
     pub(super) fn rewind(&mut self) -> Result<()> {
@@ -285,10 +312,14 @@ impl SparseReader {
         let mut rows = SparseRows::default();
         let mut values = Vec::new();
         let mut weights = self.has_weights.then(Vec::new);
+        self.carried.clear();
         while rows.n_rows() < self.batch_rows && rows.columns.len() < BATCH_CELLS {
             self.row.clear();
             if !self.source.next_row(&mut self.row)? {
                 break;
+            }
+            if !self.carried.names().is_empty() {
+                self.carried.push(0, self.source.key().map_or(Cell::Missing, Cell::Text));
             }
             tidy(&mut self.row);
             let row_number = self.next_row + rows.n_rows() as u64 + 1;
@@ -296,15 +327,14 @@ impl SparseReader {
                 return Err(changed(self.input.place().row(row_number)));
             }
             let decoders = (&mut self.decoders[..], &self.decoder_of[..]);
-            let weight =
-                decode_row(&mut self.row, &self.targets, decoders, &mut self.skipped).map_err(|(column, problem)| {
-                    let place = self.input.place().row(row_number);
-                    let place = match column {
-                        Some(column) => place.column(&self.schema.columns()[column].name),
-                        None => place,
-                    };
-                    Error::data(place, problem)
-                })?;
+            let weight = decode_row(&mut self.row, &self.targets, decoders, &mut self.skipped).map_err(|(column, problem)| {
+                let place = self.input.place().row(row_number);
+                let place = match column {
+                    Some(column) => place.column(&self.schema.columns()[column].name),
+                    None => place,
+                };
+                Error::data(place, problem)
+            })?;
             self.row.extend(self.missing.iter().map(|&column| (column, f64::NAN)));
             if !self.row.is_sorted_by_key(|&(column, _)| column) {
                 self.row.sort_unstable_by_key(|&(column, _)| column);

@@ -25,6 +25,13 @@ pub(super) struct ColumnarWriter {
     sink: Sink,
 }
 
+/// The cells of one column of a table.
+pub(super) enum Cells<'a> {
+    Variable(&'a Column, &'a ColumnData),
+    Texts(Vec<Option<&'a str>>),
+    Numbers(Vec<f64>),
+}
+
 enum Sink {
     Parquet(Box<ArrowWriter<AtomicWriter>>),
     Arrow(Box<FileWriter<AtomicWriter>>),
@@ -46,10 +53,10 @@ fn storage(kind: &Kind) -> DataType {
 }
 
 impl ColumnarWriter {
-    pub(super) fn for_table(path: &Path, columns: &[Column], weights: Option<&str>, is_parquet: bool) -> Result<Self> {
-        let mut fields: Vec<Field> = columns.iter().map(|column| Field::new(&column.name, storage(&column.kind), true)).collect();
-        fields.extend(weights.map(|name| Field::new(name, DataType::Float64, false)));
-        Self::create(path, ArrowSchema::new(fields), is_parquet)
+    /// A file with columns of these names and kinds; of text where there is no kind.
+    pub(super) fn for_table(path: &Path, columns: &[(&str, Option<&Kind>)], is_parquet: bool) -> Result<Self> {
+        let fields = columns.iter().map(|(name, kind)| Field::new(*name, kind.map_or(DataType::Utf8, storage), true));
+        Self::create(path, ArrowSchema::new(fields.collect::<Vec<Field>>()), is_parquet)
     }
 
     fn create(path: &Path, schema: ArrowSchema, is_parquet: bool) -> Result<Self> {
@@ -65,15 +72,15 @@ impl ColumnarWriter {
         Ok(Self { path: path.to_path_buf(), schema, sink: sink.map_err(|error| write_error(path, error))? })
     }
 
-    pub(super) fn write_table(&mut self, columns: &[Column], cells: &[ColumnData], weights: Option<&[f64]>) -> Result<()> {
-        assert_eq!(cells.len(), columns.len(), "a batch has the schema's columns");
-        let arrays = columns.iter().zip(cells).map(|(column, cells)| array(column, cells));
-        let mut arrays = arrays
+    pub(super) fn write_table<'c>(&mut self, columns: impl Iterator<Item = Cells<'c>>) -> Result<()> {
+        let arrays = columns.map(|cells| match cells {
+            Cells::Variable(column, cells) => array(column, cells),
+            Cells::Texts(texts) => Ok(Arc::new(StringArray::from(texts)) as ArrayRef),
+            Cells::Numbers(numbers) => Ok(Arc::new(Float64Array::from(numbers)) as ArrayRef),
+        });
+        let arrays = arrays
             .collect::<Result<Vec<ArrayRef>, _>>()
             .map_err(|(row, name, problem)| Error::data(Place::file(&self.path).row(row).column(name), problem))?;
-        if let Some(weights) = weights {
-            arrays.push(Arc::new(Float64Array::from(weights.to_vec())));
-        }
         self.write(arrays)
     }
 

@@ -15,9 +15,9 @@ use std::path::Path;
 pub use results::{ResultWriter, Value};
 
 use self::text::{LibsvmWriter, TextWriter};
+use super::{Batch, Block, Carried, Column, FileColumn, Schema};
 #[cfg(feature = "columnar")]
-use super::ColumnData;
-use super::{Batch, Block, Column, Schema};
+use super::{ColumnData, Kind};
 use crate::error::{Error, Result};
 use crate::file;
 
@@ -41,9 +41,16 @@ use crate::file;
 /// ```
 pub struct TableWriter {
     columns: Vec<Column>,
-    /// Name of the column of row weights, if they are written.
-    weights: Option<String>,
+    layout: Vec<Slot>,
     sink: Sink,
+}
+
+/// What is written into one column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Slot {
+    Variable(usize),
+    Carried(usize),
+    Weight,
 }
 
 enum Sink {
@@ -95,21 +102,55 @@ impl TableWriter {
     /// # Errors
     /// [`Error::Io`] if it cannot be created, [`Error::Option`] if the ending is of a format that cannot be written.
     pub fn create(path: &Path, schema: &Schema, weights: Option<&str>) -> Result<Self> {
+        let variables = (0..schema.columns().len()).map(Slot::Variable);
+        Self::start(path, schema, variables.chain(weights.map(|_| Slot::Weight)).collect(), &[], weights)
+    }
+
+    /// Starts a file with the columns of another, in its order: variables of the schema and columns that are handed on as text, whose names are
+    /// given. See [`Reader::file_columns`](super::Reader::file_columns).
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn create_like(path: &Path, schema: &Schema, columns: &[FileColumn], carried: &[String]) -> Result<Self> {
+        let slots = columns.iter().map(|column| match *column {
+            FileColumn::Variable(column) => Slot::Variable(column.get()),
+            FileColumn::Carried(column) => Slot::Carried(column),
+        });
+        Self::start(path, schema, slots.collect(), carried, None)
+    }
+
+    fn start(path: &Path, schema: &Schema, layout: Vec<Slot>, carried: &[String], weights: Option<&str>) -> Result<Self> {
         let columns = schema.columns().to_vec();
-        let mut names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        names.extend(weights);
+        let names: Vec<&str> = layout
+            .iter()
+            .map(|slot| match *slot {
+                Slot::Variable(column) => columns[column].name.as_str(),
+                Slot::Carried(column) => carried[column].as_str(),
+                Slot::Weight => weights.unwrap_or_default(),
+            })
+            .collect();
         let sink = match output_format(path)? {
             OutputFormat::Csv => Sink::Text(TextWriter::create(path, b',', &names)?),
             OutputFormat::Tsv => Sink::Text(TextWriter::create(path, b'\t', &names)?),
+            OutputFormat::Libsvm if layout.iter().any(|slot| matches!(slot, Slot::Carried(_))) => {
+                let problem = format!("{}: the libsvm format has no place for ids and texts; use .csv", path.display());
+                return Err(Error::option("output", problem));
+            }
             OutputFormat::Libsvm => Sink::Libsvm(LibsvmWriter::create(path)?),
             #[cfg(feature = "columnar")]
             format => {
-                Sink::Columnar(columnar::ColumnarWriter::for_table(path, &columns, weights, format == OutputFormat::Parquet)?)
+                let kinds = layout.iter().map(|slot| match *slot {
+                    Slot::Variable(column) => Some(&columns[column].kind),
+                    Slot::Carried(_) => None,
+                    Slot::Weight => Some(&Kind::Continuous),
+                });
+                let fields: Vec<(&str, Option<&Kind>)> = names.iter().copied().zip(kinds).collect();
+                Sink::Columnar(columnar::ColumnarWriter::for_table(path, &fields, format == OutputFormat::Parquet)?)
             }
             #[cfg(not(feature = "columnar"))]
             _ => unreachable!("refused by its ending"),
         };
-        Ok(Self { columns, weights: weights.map(str::to_owned), sink })
+        Ok(Self { columns, layout, sink })
     }
 
     /// Appends the rows of a batch.
@@ -118,44 +159,58 @@ impl TableWriter {
     /// [`Error::Io`].
     ///
     /// # Panics
-    /// If the batch does not have the schema's columns.
+    /// If the batch does not have the schema's columns, or the file has columns that are handed on.
     pub fn write_batch(&mut self, batch: &Batch) -> Result<()> {
-        match (&mut self.sink, &batch.block) {
-            (Sink::Text(writer), Block::Dense(cells)) => {
-                assert_eq!(cells.len(), self.columns.len(), "a batch has the schema's columns");
-                for row in 0..batch.n_rows {
-                    for (column, cells) in self.columns.iter().zip(cells) {
-                        writer.cell(column, cells.number(row))?;
-                    }
-                    if self.weights.is_some() {
-                        writer.number(batch.weight(row))?;
-                    }
-                    writer.end_row()?;
-                }
-                Ok(())
-            }
-            (Sink::Text(writer), Block::Sparse(rows)) => {
+        self.write_batch_with(batch, &Carried::default())
+    }
+
+    /// Appends the rows of a batch with the cells that are handed on.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    ///
+    /// # Panics
+    /// If the batch does not have the schema's columns, or the cells handed on are not those of the batch.
+    pub fn write_batch_with(&mut self, batch: &Batch, carried: &Carried) -> Result<()> {
+        if let Block::Dense(cells) = &batch.block {
+            assert_eq!(cells.len(), self.columns.len(), "a batch has the schema's columns");
+        }
+        match &mut self.sink {
+            Sink::Text(writer) => {
                 let mut numbers = vec![0.0; self.columns.len()];
                 for row in 0..batch.n_rows {
-                    rows.row(row).for_each(|(column, value)| numbers[column] = value);
-                    for (column, &number) in self.columns.iter().zip(&numbers) {
-                        writer.cell(column, number)?;
+                    match &batch.block {
+                        Block::Dense(cells) => {
+                            numbers.iter_mut().zip(cells).for_each(|(number, cells)| *number = cells.number(row))
+                        }
+                        Block::Sparse(rows) => rows.row(row).for_each(|(column, value)| numbers[column] = value),
                     }
-                    rows.row(row).for_each(|(column, _)| numbers[column] = 0.0);
-                    if self.weights.is_some() {
-                        writer.number(batch.weight(row))?;
+                    for slot in &self.layout {
+                        match *slot {
+                            Slot::Variable(column) => writer.cell(&self.columns[column], numbers[column])?,
+                            Slot::Carried(column) => writer.text(carried.cell(row, column).unwrap_or_default())?,
+                            Slot::Weight => writer.number(batch.weight(row))?,
+                        }
+                    }
+                    if let Block::Sparse(rows) = &batch.block {
+                        rows.row(row).for_each(|(column, _)| numbers[column] = 0.0);
                     }
                     writer.end_row()?;
                 }
                 Ok(())
             }
-            (Sink::Libsvm(writer), _) => writer.write_batch(batch, &self.columns, self.weights.is_some()),
+            Sink::Libsvm(writer) => writer.write_batch(batch, &self.columns, self.layout.contains(&Slot::Weight)),
             #[cfg(feature = "columnar")]
-            (Sink::Columnar(writer), _) => {
+            Sink::Columnar(writer) => {
                 let cells = dense(batch, &self.columns);
-                let weights: Option<Vec<f64>> =
-                    self.weights.is_some().then(|| (0..batch.n_rows).map(|row| batch.weight(row)).collect());
-                writer.write_table(&self.columns, &cells, weights.as_deref())
+                let columns = self.layout.iter().map(|slot| match *slot {
+                    Slot::Variable(column) => columnar::Cells::Variable(&self.columns[column], &cells[column]),
+                    Slot::Carried(column) => {
+                        columnar::Cells::Texts((0..batch.n_rows).map(|row| carried.cell(row, column)).collect())
+                    }
+                    Slot::Weight => columnar::Cells::Numbers((0..batch.n_rows).map(|row| batch.weight(row)).collect()),
+                });
+                writer.write_table(columns)
             }
         }
     }

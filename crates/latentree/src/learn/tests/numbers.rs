@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::learn::{Learned, Learning, ParameterMethod, Source};
 use crate::data::{Dataset, Kind, Schema};
 use crate::distance::Estimator;
 use crate::em::Em;
 use crate::inference::Inference;
+use crate::learn::{Learned, Learning, ParameterMethod, Source};
 use crate::model::{Distribution, Domain, Emission, Family, LatentTree, Table};
 use crate::moments::{PairMoments, fold};
 use crate::observer::Silent;

@@ -1,9 +1,9 @@
 //! What a run does with its learned structure: states of the bootstrap, contraction and lengths of the regularised learners.
 
-use crate::learn::{Learned, Learning, Source};
 use crate::data::Dataset;
 use crate::distance::{DistanceOptions, estimate};
 use crate::inference::Inference;
+use crate::learn::{Learned, Learning, Source};
 use crate::moments::{PairMoments, fold};
 use crate::observer::Silent;
 use crate::simulate::{ParameterFamily, Shape, Simulation};

@@ -119,14 +119,14 @@ impl Layout {
         let size = (n as f64 * (n as f64 + 1.0) / 2.0 * bytes as f64 + taken as f64) / (1_u64 << 30) as f64;
         let problem = format!(
             "pair moments of {} columns with {n} features ({} of them missing indicators) need {size:.1} GiB but the limit is \
-             {:.1} GiB; leave out columns, join rare labels, keep columns of many labels sparse (wide_levels, now {}), or raise \
-             the limit",
+             {:.1} GiB; leave out columns, join rare labels, keep columns of many labels sparse (wide_levels, now {}), or allow \
+             more memory",
             self.columns.len(),
             self.missing.len() + extra,
             gib(limit),
             self.wide_levels,
         );
-        Err(Error::option("memory_limit", problem))
+        Err(Error::option("--memory", problem))
     }
 }
 

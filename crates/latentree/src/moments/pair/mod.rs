@@ -36,8 +36,9 @@ use layout::Layout;
 use wide::WideTables;
 
 use super::Accumulator;
-use crate::data::{Batch, Schema};
+use crate::data::{Batch, Schema, WeightKind};
 use crate::error::Result;
+use crate::memory::MemoryBudget;
 
 /// Settings of [`PairMoments`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub struct PairOptions {
 
 impl Default for PairOptions {
     fn default() -> Self {
-        Self { degree: 1, wide_levels: 1024, memory_limit: 8 << 30 }
+        Self { degree: 1, wide_levels: 1024, memory_limit: MemoryBudget::of_machine().bytes() }
     }
 }
 
@@ -68,7 +69,7 @@ impl PairOptions {
         self
     }
 
-    /// Bytes that the moments may take (default 8 GiB); more is refused before it is allocated.
+    /// Bytes that the moments may take (default: that of [`MemoryBudget::of_machine`]); more is refused before it is allocated.
     #[must_use]
     pub fn memory_limit(mut self, memory_limit: u64) -> Self {
         self.memory_limit = memory_limit;
@@ -117,6 +118,30 @@ impl PairMoments {
         n * (n + 1) / 2 * self.cells.cell_bytes() + self.wide.bytes()
     }
 
+    /// The moments as if the rows' weights had been scaled to mean what `kind` says; see [`WeightKind`].
+    ///
+    /// Sums of weights as they are given can be merged, scaled ones cannot: moments are scaled when they are learned from. With
+    /// [`WeightKind::ByValue`] weights are taken for frequencies if their sum and the sum of their squares are whole numbers.
+    #[must_use]
+    pub fn scaled(mut self, kind: WeightKind) -> Self {
+        let total = self.total_weight();
+        let is_frequency = match kind {
+            WeightKind::Frequency => true,
+            WeightKind::Sampling => false,
+            WeightKind::ByValue => total.fract() == 0.0 && self.weight_squares.fract() == 0.0,
+        };
+        let factor = self.n_rows as f64 / total;
+        if is_frequency || factor == 1.0 || !factor.is_normal() {
+            return self;
+        }
+        if let Cells::Sums(cells) = &mut self.cells {
+            cells.iter_mut().for_each(|cell| *cell *= factor);
+        }
+        self.wide.scale(factor);
+        self.weight_squares *= factor * factor;
+        self
+    }
+
     fn with_layout(layout: Layout, memory_limit: u64) -> Result<Self> {
         layout.check_memory(0, if layout.has_numbers { 8 } else { 4 }, 0, memory_limit)?;
         let cells = Cells::new(layout.has_numbers, layout.n_features());
@@ -159,7 +184,10 @@ impl PairMoments {
             None => batch.n_rows as f64,
             Some(weights) => weights.iter().map(|weight| weight * weight).sum(),
         };
-        self.n_rows += batch.n_rows as u64;
+        self.n_rows += match view.weights() {
+            None => batch.n_rows as u64,
+            Some(weights) => weights.iter().filter(|&&weight| weight > 0.0).count() as u64,
+        };
         (self.layout, self.shifts) = (layout, shifts);
         Ok(())
     }

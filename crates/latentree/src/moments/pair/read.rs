@@ -15,7 +15,7 @@ impl PairMoments {
         &self.layout.schema
     }
 
-    /// Number of rows seen.
+    /// Number of rows seen with a positive weight.
     #[must_use]
     pub fn n_rows(&self) -> u64 {
         self.n_rows

@@ -76,6 +76,10 @@ impl Table {
         self.runs.iter().map(find).sum()
     }
 
+    fn scale(&mut self, factor: f64) {
+        self.runs.iter_mut().flatten().for_each(|entry| entry.1 *= factor);
+    }
+
     fn n_entries(&self) -> usize {
         self.runs.iter().map(Vec::len).sum()
     }
@@ -119,6 +123,11 @@ impl WideTables {
     /// The wide columns a < b of each table of pairs.
     fn pair_columns(n_wide: usize) -> impl Iterator<Item = (usize, usize)> {
         (1..n_wide).flat_map(|b| (0..b).map(move |a| (a, b)))
+    }
+
+    /// Multiplies all sums.
+    pub(super) fn scale(&mut self, factor: f64) {
+        self.features.iter_mut().chain(&mut self.pairs).for_each(|table| table.scale(factor));
     }
 
     /// Memory of all entries.

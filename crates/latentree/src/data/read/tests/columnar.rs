@@ -14,7 +14,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
 use super::*;
-use crate::data::Kind;
+use crate::data::{Kind, KindOverride};
 
 fn batch() -> RecordBatch {
     let words = [Some("b"), None, Some("a"), Some(" b ")];
@@ -199,4 +199,30 @@ fn columns_without_values_do_not_make_rows() {
     }
     let message = Fixture::new("t.arrow", bytes).error(&ReadOptions::default()).to_string();
     assert!(message.contains("no column is left"), "{message}");
+}
+
+/// 2⁵³ + 1 is not a 64-bit float: as numbers, these ids would be one.
+#[test]
+fn ids_of_any_type_are_carried_along_exactly() {
+    let large = 9_007_199_254_740_992_i64;
+    let ids = vec![large, large + 1, large + 1];
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("id", Arc::new(Int64Array::from(ids.clone()))),
+        ("day", Arc::new(Date32Array::from(vec![Some(0), None, Some(1)]))),
+        ("code", Arc::new(StringArray::from(vec!["a", "a", "b"]))),
+        ("x", Arc::new(Float64Array::from(vec![0.25, 1.5, 2.0]))),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap();
+    let fixture = Fixture::new("t.parquet", parquet(&batch));
+    let options = ReadOptions::default().id("id").kind("x", KindOverride::Continuous).kind("code", KindOverride::Ignore);
+    let mut reader = fixture.open(&options.carry_others(true)).unwrap();
+    assert_eq!(reader.carried().names(), ["id", "day", "code"]);
+    assert_eq!(reader.schema().columns().len(), 1);
+    reader.next_batch().unwrap().unwrap();
+    let row = |row: usize| (0..3).map(|column| reader.carried().cell(row, column)).collect::<Vec<_>>();
+    assert_eq!(row(0), [Some("9007199254740992"), Some("1970-01-01"), Some("a")]);
+    assert_eq!(row(1), [Some("9007199254740993"), None, Some("a")]);
+    let mut events = fixture.open(&ReadOptions::default().events("id", "code", None).carry_keys(true)).unwrap();
+    assert_eq!(events.next_batch().unwrap().unwrap().n_rows, 2);
+    assert_eq!(events.carried().cell(1, 0), Some("9007199254740993"));
 }

@@ -8,8 +8,8 @@ mod formats;
 mod inference;
 mod real_data;
 mod round_trip;
-mod written;
 mod unseen;
+mod written;
 
 use std::io::Write;
 use std::path::PathBuf;

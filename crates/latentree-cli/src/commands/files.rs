@@ -1,0 +1,80 @@
+//! The files of a verb, looked at before anything is read: no output may be an input or another output, and all must be writable.
+
+use std::path::Path;
+
+use latentree::file::{check_writable, is_same_file};
+use latentree::{Error, Result};
+
+use super::is_stream;
+use crate::args::DataArgs;
+
+/// What a verb reads and writes, each by the name the user knows it by.
+#[derive(Default)]
+pub(super) struct Files<'a> {
+    inputs: Vec<(&'static str, &'a Path)>,
+    outputs: Vec<(&'static str, &'a Path)>,
+}
+
+impl<'a> Files<'a> {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    /// A file that is read.
+    pub(super) fn input(mut self, name: &'static str, path: &'a Path) -> Self {
+        self.inputs.push((name, path));
+        self
+    }
+
+    /// A file that is read if it is given.
+    pub(super) fn input_if(mut self, name: &'static str, path: Option<&'a Path>) -> Self {
+        self.inputs.extend(path.map(|path| (name, path)));
+        self
+    }
+
+    /// The files that tell how data are read.
+    pub(super) fn reading(self, args: &'a DataArgs) -> Self {
+        self.input_if("--names", args.names.as_deref())
+            .input_if("--schema", args.schema.as_deref())
+            .input_if("--group", args.group.as_ref().map(|group| group.file()))
+    }
+
+    /// A file that is written.
+    pub(super) fn output(mut self, name: &'static str, path: &'a Path) -> Self {
+        self.outputs.push((name, path));
+        self
+    }
+
+    /// A file that is written if it is given.
+    pub(super) fn output_if(mut self, name: &'static str, path: Option<&'a Path>) -> Self {
+        self.outputs.extend(path.map(|path| (name, path)));
+        self
+    }
+
+    /// Fails if an output would overwrite an input or another output, or cannot be written.
+    pub(super) fn check(self) -> Result<()> {
+        for (ix, &(name, path)) in self.outputs.iter().enumerate() {
+            if let Some((input, read)) = self.inputs.iter().find(|(_, read)| is_same_file(path, read)) {
+                let problem = if *read == path {
+                    format!("{} is read as {input} and would be overwritten; write to another file", path.display())
+                } else {
+                    format!(
+                        "{} is the same file as {}, which is read as {input} and would be overwritten; write to another file",
+                        path.display(),
+                        read.display()
+                    )
+                };
+                return Err(Error::option(name, problem));
+            }
+            let is_same = |other: &Path| is_same_file(path, other) || (is_stream(path) && is_stream(other));
+            if let Some((other, _)) = self.outputs[..ix].iter().find(|(_, other)| is_same(other)) {
+                let place = if is_stream(path) { "standard output".to_owned() } else { path.display().to_string() };
+                return Err(Error::option(
+                    name,
+                    format!("{place} is the same place as {other}; give each output a file of its own"),
+                ));
+            }
+        }
+        self.outputs.iter().try_for_each(|(_, path)| check_writable(path))
+    }
+}

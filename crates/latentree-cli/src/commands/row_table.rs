@@ -1,0 +1,75 @@
+//! Results row by row, each beside what names its row and the columns that are passed through.
+
+use std::path::Path;
+
+use latentree::data::{Carried, ReadOptions, Reader, ResultWriter, Value};
+use latentree::{Error, Result};
+
+use super::read_options;
+use crate::args::DataArgs;
+
+/// Why there is nothing to keep.
+const NO_OTHERS: &str = "it is for tables; what sparse files and events hold beside the model are more variables";
+
+/// Reading options that hand on the id of rows and, with `--keep` or where a table is filled, all columns that are not in the model.
+pub(super) fn carrying(args: &DataArgs, keep: bool, impute: bool) -> Result<ReadOptions> {
+    if keep && args.events.is_some() {
+        return Err(Error::option("--keep", NO_OTHERS));
+    }
+    Ok(read_options(args)?.carry_keys(true).carry_others(keep || impute))
+}
+
+/// Fails if columns are to be kept of rows that have none besides variables.
+pub(super) fn check_keep(keep: bool, reader: &Reader) -> Result<()> {
+    if keep && reader.is_sparse() { Err(Error::option("--keep", NO_OTHERS)) } else { Ok(()) }
+}
+
+/// Writes the results of rows.
+pub(super) struct RowTable {
+    writer: ResultWriter,
+    has_id: bool,
+    n_carried: usize,
+}
+
+impl RowTable {
+    /// Starts a table: the id of rows, or their number, what is passed through, and these results.
+    pub(super) fn create(path: &Path, reader: &Reader, args: &DataArgs, results: &[String]) -> Result<Self> {
+        let carried = reader.carried().names();
+        let has_id = args.id.is_some() || args.events.is_some();
+        let mut header: Vec<&str> = if has_id { Vec::new() } else { vec!["row"] };
+        header.extend(carried.iter().chain(results).map(String::as_str));
+        let mut seen = std::collections::HashSet::new();
+        if let Some(twice) = header.iter().find(|name| !seen.insert(**name)) {
+            let option = if has_id && carried.first().is_some_and(|id| id == twice) { "--id" } else { "--keep" };
+            let problem = format!("a column of the results is called {twice:?}, too; rename the column of the data");
+            return Err(Error::option(option, problem));
+        }
+        Ok(Self { writer: ResultWriter::create(path, &header)?, has_id, n_carried: carried.len() })
+    }
+
+    /// Names of the columns that are passed through.
+    pub(super) fn kept<'r>(&self, reader: &'r Reader) -> &'r [String] {
+        &reader.carried().names()[usize::from(self.has_id)..]
+    }
+
+    /// Appends a row of a batch, given its zero-based number in the batch and in all.
+    pub(super) fn write<'v>(
+        &mut self,
+        row: usize,
+        number: u64,
+        carried: &'v Carried,
+        results: impl Iterator<Item = Value<'v>>,
+    ) -> Result<()> {
+        let mut values = Vec::with_capacity(1 + self.n_carried);
+        if !self.has_id {
+            values.push(Value::Integer(number + 1));
+        }
+        values.extend((0..self.n_carried).map(|column| carried.cell(row, column).map_or(Value::Missing, Value::Text)));
+        values.extend(results);
+        self.writer.write_row(&values)
+    }
+
+    pub(super) fn finish(self) -> Result<()> {
+        self.writer.finish()
+    }
+}

@@ -1,0 +1,52 @@
+//! `--group FILE.csv[:ITEM,GROUP]`.
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// A file of groups and, where the user names them, its columns of items and groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GroupFile {
+    file: PathBuf,
+    columns: Option<(String, String)>,
+}
+
+impl GroupFile {
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    pub(crate) fn columns(&self) -> Option<(&str, &str)> {
+        self.columns.as_ref().map(|(item, group)| (item.as_str(), group.as_str()))
+    }
+}
+
+impl FromStr for GroupFile {
+    type Err = Infallible;
+
+    /// What follows the last colon names columns if it is two names with a comma between them, unless the whole is a file.
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let named = text.rsplit_once(':').and_then(|(file, columns)| {
+            let (item, group) = columns.split_once(',')?;
+            let is_pair = !file.is_empty() && !item.is_empty() && !group.is_empty() && !group.contains(',');
+            is_pair.then(|| Self { file: file.into(), columns: Some((item.to_owned(), group.to_owned())) })
+        });
+        let whole = Self { file: text.into(), columns: None };
+        Ok(if Path::new(text).exists() { whole } else { named.unwrap_or(whole) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_follow_the_last_colon() {
+        let parsed = |text: &str| text.parse::<GroupFile>().unwrap();
+        assert_eq!(parsed("map.csv.gz:code,phecode").columns(), Some(("code", "phecode")));
+        assert_eq!(parsed("map.csv.gz:code,phecode").file(), Path::new("map.csv.gz"));
+        for alone in ["map.csv", "C:\\map.csv", "odd:name.csv", "map.csv:code", "map.csv:code,", "map.csv:a,b,c", ":a,b"] {
+            assert_eq!(parsed(alone), GroupFile { file: alone.into(), columns: None });
+        }
+    }
+}
