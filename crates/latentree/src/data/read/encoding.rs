@@ -111,19 +111,21 @@ impl Read for Decoding {
 
 /// What bytes with zeros among them look like, if they look like text of two bytes a character.
 pub(super) fn wide_text(first: &[u8]) -> Option<&'static str> {
-    match first {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Some("utf-16"),
-        _ => {}
+    if matches!(first, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+        return Some("utf-16");
     }
     let pairs = first.as_chunks::<2>().0;
     let zeros = |position: usize| pairs.iter().filter(|pair| pair[position] == 0).count();
     let (even, odd) = (zeros(0), zeros(1));
     let (few, most) = (pairs.len() / 20, pairs.len() * 2 / 5);
-    match () {
-        () if pairs.len() < 4 => None,
-        () if odd > most && even <= few => Some("utf-16le"),
-        () if even > most && odd <= few => Some("utf-16be"),
-        () => None,
+    if pairs.len() < 4 {
+        None
+    } else if odd > most && even <= few {
+        Some("utf-16le")
+    } else if even > most && odd <= few {
+        Some("utf-16be")
+    } else {
+        None
     }
 }
 
