@@ -121,7 +121,7 @@ pub fn scored_candidates(
     for members in distances.components().iter().filter(|members| members.len() >= 3) {
         let part = distances.subset(members);
         let part = if part.n_undefined() > 0 { completed(&part) } else { part };
-        found.extend(candidates(&part, &distance_spanning_tree(&part), &*learner, observer)?);
+        found.extend(candidates(&part, &restricted(&spanning_tree, members)?, &*learner, observer)?);
     }
     distinct_names(&mut found, &spanning_tree);
     observer.stage("scores of candidates", Some(found.len() as u64));
@@ -132,6 +132,16 @@ pub fn scored_candidates(
         observer.progress(list.len() as u64);
     }
     Ok(Candidates { spanning_tree, list, contraction })
+}
+
+/// The part of a spanning tree over one component. It may differ from the spanning tree of the component's completed distances, which has more pairs to
+/// choose from.
+fn restricted(spanning_tree: &Tree, members: &[usize]) -> Result<Tree> {
+    let nodes = members.iter().map(|&ix| spanning_tree.node(NodeIx::new(ix)).clone()).collect();
+    let place = |node: NodeIx| members.iter().position(|&ix| ix == node.get()).map(NodeIx::new);
+    let edges: Vec<Edge> =
+        spanning_tree.edges().filter_map(|edge| Some(Edge { a: place(edge.a)?, b: place(edge.b)?, ..edge })).collect();
+    Tree::from_parts(nodes, &edges)
 }
 
 /// Hidden names that are distinct over all components.

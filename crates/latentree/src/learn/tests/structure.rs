@@ -24,7 +24,7 @@ fn the_bootstrap_uses_the_states_that_the_tree_was_learned_with() {
     // Two states of the truth: distances by three are of a correlation that is not there.
     let data = drawn(Shape::Star, 6, 3, 1000);
     let learning = |states: usize| {
-        let parameters = super::ParameterMethod::None;
+        let parameters = crate::learn::ParameterMethod::None;
         Learning::new().hidden_states(Some(states)).bootstrap(Some(12)).seed(1).parameters(parameters)
     };
     let (asked, used) = (run(&learning(3), &data), run(&learning(2), &data));
@@ -41,7 +41,7 @@ fn regularised_learners_contract_up_to_the_threshold_and_fit_lengths() {
     let moments = fold(&mut data.source(), PairMoments::new(data.schema().clone()).unwrap(), &Silent).unwrap();
     let distances = estimate(&moments, &DistanceOptions::new(), &Silent).unwrap();
     for learner in [LearnerName::RegularisedNeighborJoining, LearnerName::RegularisedRecursiveGrouping] {
-        let learning = Learning::new().structure(learner).parameters(super::ParameterMethod::None);
+        let learning = Learning::new().structure(learner).parameters(crate::learn::ParameterMethod::None);
         let found = run(&learning, &data);
         assert!(found.tree().n_hidden() > 0, "{learner}");
         let fitted = least_squares_lengths(found.tree(), &distances, &Silent).unwrap().tree;
