@@ -16,14 +16,14 @@ use crate::printer::{Printer, number};
 pub(super) const MOMENTS_ARE_READ: &str = "it says how data are read, and moments are given";
 
 pub(crate) fn run(args: &DistancesArgs, printer: &Printer) -> Result<(), Failure> {
-    check_distances_path(&args.output)?;
-    args.errors.as_deref().map(check_distances_path).transpose()?;
     Files::new()
         .input("DATA", &args.data)
         .reading(&args.reading)
         .output("-o", &args.output)
         .output_if("--errors", args.errors.as_deref())
         .check()?;
+    check_distances_path(&args.output)?;
+    args.errors.as_deref().map(check_distances_path).transpose()?;
     let options = DistanceOptions::new()
         .estimator(args.distance.parse()?)
         .hidden_states(args.hidden_states)

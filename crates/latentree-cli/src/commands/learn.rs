@@ -38,8 +38,6 @@ enum Opened {
 pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
     let mut learning = learning(args, seed)?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
-    let format = Format::of_path(output)?;
-    args.report.as_deref().map(check_page).transpose()?;
     let path =
         args.distances.as_ref().or(args.data.as_ref()).ok_or_else(|| Error::option("learn", "give DATA, or --distances FILE"))?;
     let validated = args.validation.as_deref().map(Path::new).filter(|path| path.exists());
@@ -51,6 +49,8 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
         .output("-o", output)
         .output_if("--report", args.report.as_deref())
         .check()?;
+    let format = Format::of_path(output)?;
+    args.report.as_deref().map(check_page).transpose()?;
     let begun = Instant::now();
     let opened = open(args, path, printer)?;
     let reading = begun.elapsed().as_secs_f64();

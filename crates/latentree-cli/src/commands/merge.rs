@@ -11,9 +11,9 @@ use crate::args::MergeArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &MergeArgs, printer: &Printer) -> Result<(), Failure> {
-    check_moments(&args.output)?;
     let files = args.inputs.iter().fold(Files::new(), |files, path| files.input("a part", path));
     files.output("-o", &args.output).check()?;
+    check_moments(&args.output)?;
     printer.stage("merge", Some(args.inputs.len() as u64));
     let mut whole: Option<PairMoments> = None;
     for (done, path) in args.inputs.iter().enumerate() {

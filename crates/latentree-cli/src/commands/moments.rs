@@ -12,8 +12,8 @@ use crate::args::MomentsArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &MomentsArgs, printer: &Printer) -> Result<(), Failure> {
-    check_moments(&args.output)?;
     Files::new().input("DATA", &args.data).reading(&args.reading).output("-o", &args.output).check()?;
+    check_moments(&args.output)?;
     let mut reader = open_data(&args.data, &args.reading, printer)?;
     if weight_kind(&args.reading)? == WeightKind::Frequency {
         // Sums are of weights as they are given, which merge; but frequencies must be whole numbers.

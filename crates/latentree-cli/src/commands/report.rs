@@ -16,7 +16,6 @@ use crate::args::ReportArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
-    check_page(&args.output)?;
     let path = &args.model.model;
     if args.data.is_none() {
         refuse_reading(&args.reading, "it says how data are read, and none are given")?;
@@ -27,6 +26,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
         .reading(&args.reading)
         .output("-o", &args.output)
         .check()?;
+    check_page(&args.output)?;
     let title = args.title.clone().unwrap_or_else(|| shown_name(path));
     let mut options = PageOptions::new(title);
     let mut unseen = None;

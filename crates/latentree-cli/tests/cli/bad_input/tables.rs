@@ -66,20 +66,17 @@ pub(super) fn cases() -> Vec<Case> {
             "whole number",
         ]),
         case("many labels told to be binary", "describe data.csv --kind b=binary").says(["data.csv", "\"b\"", "binary"]),
-        case("unseen category", "score model.json d.csv").file("d.csv", data("blue", "violet")).says([
+        case("unseen category", "score model.json d.csv --unseen error").file("d.csv", data("blue", "violet")).says([
             "d.csv",
             "row 2",
             "\"b\"",
             "\"violet\"",
             "\"green\"",
         ]),
-        case("unseen category while writing", "infer model.json d.csv -o out.csv").file("d.csv", data("green", "mauve")).says([
-            "d.csv",
-            "row 3",
-            "\"b\"",
-            "\"mauve\"",
-        ]),
-        case("unseen number of a binary column", "score model.json d.csv --per-row p.csv")
+        case("unseen category while writing", "infer model.json d.csv --unseen error -o out.csv")
+            .file("d.csv", data("green", "mauve"))
+            .says(["d.csv", "row 3", "\"b\"", "\"mauve\""]),
+        case("unseen number of a binary column", "score model.json d.csv --unseen error --per-row p.csv")
             .file("d.csv", data("1,blue", "2,blue"))
             .says(["d.csv", "row 2", "\"a\"", "2"]),
         case("negative count", "score model.json d.csv")

@@ -154,7 +154,7 @@ impl Plan {
                 targets[ix] = Target::Column(column.get());
                 is_found[column.get()] = true;
             }
-            if column.is_none() && overrides.of(name).kind != Some(KindOverride::Ignore) {
+            if column.is_none() && id != Some(ix) && overrides.of(name).kind != Some(KindOverride::Ignore) {
                 unknown.push((ix, name.clone()));
             }
         }
@@ -201,6 +201,8 @@ impl Plan {
             schema.columns().iter().map(|column| overrides.of(&column.name).kind == Some(KindOverride::Binary)).collect();
         let absent = (0..is_found.len()).filter(|&ix| !is_found[ix]).map(ColIx::new).collect();
         let carried = carried(&targets, id, options);
+        // What is carried along is not lost.
+        unknown.retain(|(ix, _)| !carried.contains(ix));
         Ok(Self { schema: Arc::clone(schema), targets, thresholds, absent, unknown, warnings: Vec::new(), carried })
     }
 }
