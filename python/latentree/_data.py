@@ -54,22 +54,24 @@ class Data:
         weights: np.ndarray | None = None,
         like: Any = None,
         handle_unknown: str | None = None,
+        min_count: int | None = None,
     ) -> _latentree.Table:
         """Reads the table; `like` is the model or the moments whose columns it must fit."""
         called = self.column_names
         named = self.names is not None
         ignored = {name for name, kind in kinds if kind == "ignore"}
+        settings = (kinds, weights, like, handle_unknown, min_count)
         if self.container == "sparse":
             csr = self.source
             starts, indices = (np.ascontiguousarray(part, dtype=np.int64) for part in (csr.indptr, csr.indices))
             values = np.ascontiguousarray(csr.data, dtype=np.float64)
-            return _latentree.Table.from_sparse(called, named, starts, indices, values, kinds, weights, like, handle_unknown)
+            return _latentree.Table.from_sparse(called, named, starts, indices, values, *settings)
         if self.container == "numpy" and self.source.dtype != object:
-            return _latentree.Table.from_matrix(called, named, self.source, kinds, weights, like, handle_unknown)
+            return _latentree.Table.from_matrix(called, named, self.source, *settings)
         columns: list[Column] = []
         for ix, name in enumerate(called):
             columns.append(np.full(self.n_rows, np.nan) if name in ignored else self.column(ix, name))
-        return _latentree.Table.from_columns(called, named, columns, kinds, weights, like, handle_unknown)
+        return _latentree.Table.from_columns(called, named, columns, *settings)
 
     def column(self, ix: int, name: str) -> Column:
         if self.container == "pandas":

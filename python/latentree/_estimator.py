@@ -14,7 +14,7 @@ from ._base import BaseEstimator, DensityMixin, TransformerMixin, available_if
 from ._evidence import read_evidence
 from ._features import match_features, original_columns
 from ._moments import Moments
-from ._options import column_name, draw_seed, ending, plain, read_handle_unknown, read_kinds, read_n_jobs, read_seed
+from ._options import column_name, draw_seed, ending, plain, read_handle_unknown, read_kinds, read_min_count, read_n_jobs, read_seed
 from ._progress import Progress
 from ._warnings import NotFittedError, warn_all
 
@@ -109,6 +109,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         population a row stands for; the weights are scaled to sum to the number of rows with a positive weight, which is n in BIC, so that
         their scale does not matter. ``auto`` takes whole numbers for frequencies (a weight of k is the same as k rows, as scikit-learn has it)
         and any others for sampling weights.
+    min_count : int, optional
+        Labels of a categorical column that occur less often are joined as ``(other)``, as are labels that ``fit`` did not see.
     memory : str, optional
         Memory that moments and models may take, such as ``"8G"``; three quarters of the machine's by default. What would exceed it is refused
         before work starts.
@@ -189,6 +191,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         em_smoothing: float = 0.01,
         weight_kind: str = "auto",
         memory: str | None = None,
+        min_count: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -216,6 +219,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self.em_smoothing = em_smoothing
         self.weight_kind = weight_kind
         self.memory = memory
+        self.min_count = min_count
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -245,7 +249,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         else:
             data = _data.read(X, type(self).__name__)
             weights = _data.read_weights(sample_weight, data.n_rows)
-            source = data.table(read_kinds(self.kind), weights)
+            source = data.table(read_kinds(self.kind), weights, min_count=read_min_count(self.min_count))
             names, container, levels, warned = data.names, data.container, data.levels, source.warnings
             labels, texts = data.labels if container == "pandas" else None, data.texts
             n_features = data.n_columns

@@ -20,6 +20,7 @@ class Table:
         weights: _Floats | None = None,
         like: Model | Moments | None = None,
         unseen: str | None = None,
+        min_count: int | None = None,
     ) -> Table: ...
     @staticmethod
     def from_matrix(
@@ -30,6 +31,7 @@ class Table:
         weights: _Floats | None = None,
         like: Model | Moments | None = None,
         unseen: str | None = None,
+        min_count: int | None = None,
     ) -> Table: ...
     @staticmethod
     def from_sparse(
@@ -42,6 +44,7 @@ class Table:
         weights: _Floats | None = None,
         like: Model | Moments | None = None,
         unseen: str | None = None,
+        min_count: int | None = None,
     ) -> Table: ...
     @property
     def n_rows(self) -> int: ...

@@ -39,6 +39,17 @@ def read_n_jobs(n_jobs: Any) -> int:
     return min(int(n_jobs), 2**31)
 
 
+def read_min_count(min_count: Any) -> int | None:
+    """How often a label must occur to stay itself."""
+    if min_count is None:
+        return None
+    if isinstance(min_count, bool) or not isinstance(min_count, numbers.Integral):
+        raise TypeError(f"min_count: {min_count!r} given; a whole number is needed")
+    if min_count < 1:
+        raise ValueError(f"min_count: {min_count} given; 1 or more is needed")
+    return min(int(min_count), 2**63)
+
+
 def read_handle_unknown(handle_unknown: Any) -> str:
     """What becomes of labels that the fitted table did not have."""
     if handle_unknown not in ("missing", "error"):

@@ -10,7 +10,7 @@ from latentree import LatentTree, Moments, _latentree, read_model
 
 SOURCES = Path(__file__).resolve().parents[2] / "crates" / "latentree" / "src"
 #: Options that messages of the library name and that cannot be met from Python.
-ONLY_ON_THE_COMMAND_LINE = set("accept alignment candidates checkpoint events format names no-header".split())
+ONLY_ON_THE_COMMAND_LINE = set("accept alignment candidates checkpoint encoding events format group id names no-header".split())
 
 
 def options_in_messages():
@@ -28,7 +28,7 @@ def test_every_option_of_the_library_has_the_name_of_an_argument():
     options = options_in_messages()
     assert {"hidden-states", "em-tolerance", "unseen"} <= options, "the sources were searched"
     arguments = {"sample_weight"}
-    for call in (LatentTree.__init__, LatentTree.fit, Moments.__init__, read_model):
+    for call in (LatentTree.__init__, LatentTree.fit, LatentTree.sample, Moments.__init__, read_model):
         arguments.update(inspect.signature(call).parameters)
     for option in sorted(options - ONLY_ON_THE_COMMAND_LINE):
         message = _latentree.python_message(f"--{option}: 7 given; use --{option}.")

@@ -91,3 +91,18 @@ def test_moments_take_new_labels_only_if_they_are_told_to():
     with pytest.warns(LatentTreeWarning, match='"never"'):
         told = Moments(handle_unknown="missing").update(WORDS).update(new)
     assert told.to_bytes() == Moments().update(WORDS).update(new.where(new.isin(["no", "yes"]), None)).to_bytes()
+
+
+def test_rare_labels_are_joined_and_new_ones_join_them():
+    rng = np.random.default_rng(0)
+    words = np.where(rng.random(400) < 0.5, "often", "also")
+    words[:3] = ["rare", "odd", "once"]
+    table = pd.DataFrame({"word": words, "copy": words, "bit": rng.integers(2, size=400)})
+    tree = LatentTree(min_count=5).fit(table)
+    assert set(tree.query(of="word")["word"]) == {"also", "often", "(other)"}
+    new = pd.DataFrame({"word": ["never seen"], "copy": ["often"], "bit": [1]})
+    rare = pd.DataFrame({"word": ["rare"], "copy": ["often"], "bit": [1]})
+    assert tree.score(new) == tree.score(rare)
+    for wrong in (0, 1.5, "2"):
+        with pytest.raises((TypeError, ValueError), match="min_count"):
+            LatentTree(min_count=wrong).fit(table)

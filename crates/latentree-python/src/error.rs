@@ -50,13 +50,14 @@ const PHRASES: [(&str, &str); 11] = [
 ];
 
 /// Options that have another name in Python. The others have their own, with `_` for `-`.
-const NAMES: [(&str, &str); 6] = [
+const NAMES: [(&str, &str); 7] = [
     ("hidden-states", "n_states"),
     ("seed", "random_state"),
     ("threads", "n_jobs"),
     ("weights", "sample_weight"),
     ("validation", "validation_fraction"),
     ("unseen", "handle_unknown"),
+    ("rows", "n_samples"),
 ];
 
 /// Values that messages recommend: they are quoted after their option, as in `distance="canonical"`.

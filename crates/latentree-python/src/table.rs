@@ -36,8 +36,10 @@ impl Settings {
         weights: Option<PyReadonlyArray1<'_, f64>>,
         like: Option<&Bound<'_, PyAny>>,
         unseen: Option<&str>,
+        min_count: Option<u64>,
     ) -> PyResult<Self> {
         let mut options = ReadOptions::default();
+        options.min_count = min_count;
         for (name, kind) in kinds {
             let parsed = KindOverride::parse(&kind).ok_or_else(|| {
                 let problem = format!("{kind:?} is not categorical, binary, continuous, count or ignore");
@@ -217,7 +219,7 @@ fn objects(list: &Bound<'_, PyList>, name: &str) -> PyResult<Values> {
 impl Table {
     /// A table from columns: one-dimensional arrays, lists of objects, or (codes, texts, are_levels).
     #[staticmethod]
-    #[pyo3(signature = (names, named, columns, kinds, weights=None, like=None, unseen=None))]
+    #[pyo3(signature = (names, named, columns, kinds, weights=None, like=None, unseen=None, min_count=None))]
     fn from_columns(
         names: Vec<String>,
         named: bool,
@@ -226,9 +228,10 @@ impl Table {
         weights: Option<PyReadonlyArray1<'_, f64>>,
         like: Option<&Bound<'_, PyAny>>,
         unseen: Option<&str>,
+        min_count: Option<u64>,
     ) -> PyResult<Self> {
         guarded(|| {
-            let Settings { options, weights } = Settings::new(kinds, weights, like, unseen)?;
+            let Settings { options, weights } = Settings::new(kinds, weights, like, unseen, min_count)?;
             let columns = columns.iter().zip(&names).map(|(item, name)| column(&item, name)).collect::<PyResult<Vec<_>>>()?;
             let n_rows = columns.first().map_or(0, |column| column.0);
             if columns.len() != names.len() {
@@ -243,7 +246,7 @@ impl Table {
 
     /// A table from an array with one row for each row.
     #[staticmethod]
-    #[pyo3(signature = (names, named, matrix, kinds, weights=None, like=None, unseen=None))]
+    #[pyo3(signature = (names, named, matrix, kinds, weights=None, like=None, unseen=None, min_count=None))]
     fn from_matrix(
         names: Vec<String>,
         named: bool,
@@ -252,9 +255,10 @@ impl Table {
         weights: Option<PyReadonlyArray1<'_, f64>>,
         like: Option<&Bound<'_, PyAny>>,
         unseen: Option<&str>,
+        min_count: Option<u64>,
     ) -> PyResult<Self> {
         guarded(|| {
-            let Settings { options, weights } = Settings::new(kinds, weights, like, unseen)?;
+            let Settings { options, weights } = Settings::new(kinds, weights, like, unseen, min_count)?;
             macro_rules! try_each {
                 ($($kind:ty),*) => { $(
                     if let Ok(array) = matrix.cast::<PyArray2<$kind>>() {
@@ -277,7 +281,7 @@ impl Table {
 
     /// A table from compressed sparse rows.
     #[staticmethod]
-    #[pyo3(signature = (names, named, starts, columns, values, kinds, weights=None, like=None, unseen=None))]
+    #[pyo3(signature = (names, named, starts, columns, values, kinds, weights=None, like=None, unseen=None, min_count=None))]
     #[expect(clippy::too_many_arguments, reason = "they are named by the one caller")]
     fn from_sparse(
         names: Vec<String>,
@@ -289,9 +293,10 @@ impl Table {
         weights: Option<PyReadonlyArray1<'_, f64>>,
         like: Option<&Bound<'_, PyAny>>,
         unseen: Option<&str>,
+        min_count: Option<u64>,
     ) -> PyResult<Self> {
         guarded(|| {
-            let Settings { options, weights } = Settings::new(kinds, weights, like, unseen)?;
+            let Settings { options, weights } = Settings::new(kinds, weights, like, unseen, min_count)?;
             let rows = MemoryRows {
                 names,
                 named,

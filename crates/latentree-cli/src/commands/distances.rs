@@ -79,7 +79,7 @@ fn open_moments(args: &DistancesArgs, options: &DistanceOptions, printer: &Print
     }
     let mut reader = open_data(path, &args.reading, printer)?;
     let mut rows = WeightedRows::new(&mut reader, kind).map_err(|error| error.in_file(path))?;
-    let moments = pair_moments(&mut rows, options, pair_options(args.memory.as_deref())?, printer)?;
+    let moments = pair_moments(&mut rows, options, pair_options(args.memory.as_deref())?, printer)?.scaled(kind);
     note_unseen(&reader, printer);
     Ok(moments)
 }

@@ -334,7 +334,7 @@ mod tests {
         let schema = Arc::new(schema.build().unwrap());
         let n = 300;
         let cell = |row: usize, column: usize| match column {
-            _ if (row + column) % 17 == 0 => f64::NAN,
+            _ if (row + column).is_multiple_of(17) => f64::NAN,
             0 => (row * 7 % 11) as f64 - 5.0,
             2 | 4 => (row % 2) as f64,
             _ => (row * row % 5) as f64,

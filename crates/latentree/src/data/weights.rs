@@ -195,6 +195,11 @@ impl<'a> WeightedRows<'a> {
         let scale = WeightScale::of(source, kind)?;
         Ok(Self { source, scale })
     }
+
+    /// Whether a row of weight w stands for w rows; so it does without weights.
+    pub(crate) fn are_frequencies(&self) -> bool {
+        self.scale.change == Change::Keep
+    }
 }
 
 impl fmt::Debug for WeightedRows<'_> {

@@ -59,6 +59,15 @@ struct Wide {
 }
 
 impl Moments {
+    fn of_frequencies(self) -> Self {
+        Self {
+            whole: self.whole.of_frequencies(),
+            blocks: self.blocks.map(BlockMoments::of_frequencies),
+            halves: self.halves.map(|halves| halves.map(PairMoments::of_frequencies)),
+            wide: self.wide,
+        }
+    }
+
     fn schema(&self) -> &Arc<Schema> {
         self.wide.as_ref().map_or_else(|| self.whole.schema(), |wide| &wide.schema)
     }
@@ -120,18 +129,23 @@ impl Learning {
         match source {
             Source::Rows(rows) => {
                 let mut rows = WeightedRows::new(rows, self.weight_kind)?;
-                self.run_weighted(Source::Rows(&mut rows), validation, recorder)
+                let are_frequencies = rows.are_frequencies();
+                let mut input = self.read(Source::Rows(&mut rows), recorder)?;
+                if are_frequencies {
+                    input.moments = input.moments.map(Moments::of_frequencies);
+                }
+                self.run_weighted(input, validation, recorder)
             }
             Source::Moments(moments) => {
-                self.run_weighted(Source::Moments(moments.scaled(self.weight_kind)), validation, recorder)
+                let input = self.read(Source::Moments(moments.scaled(self.weight_kind)), recorder)?;
+                self.run_weighted(input, validation, recorder)
             }
-            source @ Source::Distances(_) => self.run_weighted(source, validation, recorder),
+            source @ Source::Distances(_) => self.run_weighted(self.read(source, recorder)?, validation, recorder),
         }
     }
 
     /// Learns from rows or moments whose weights sum to their n.
-    fn run_weighted(&self, source: Source<'_>, validation: Option<&Dataset>, recorder: &Recorder<'_>) -> Result<Learned> {
-        let mut input = self.read(source, recorder)?;
+    fn run_weighted(&self, mut input: Input<'_>, validation: Option<&Dataset>, recorder: &Recorder<'_>) -> Result<Learned> {
         if input.moments.as_ref().is_some_and(|moments| moments.n_rows() == 0) {
             return Err(Error::data(Place::default(), "there are no rows with a positive weight to learn from"));
         }

@@ -140,3 +140,29 @@ fn em_starts_at_random_on_a_number_beside_a_column_of_labels() {
         assert!(learned.log_likelihood.is_some_and(f64::is_finite));
     }
 }
+
+#[test]
+fn frequencies_are_repeated_rows_to_every_learner() {
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    let schema = (0..12).fold(Schema::builder(), |schema, ix| schema.scalar(format!("x{ix}"), Kind::Continuous));
+    let schema = Arc::new(schema.build().unwrap());
+    let weights: Vec<f64> = (0..40).map(|_| f64::from(rng.random_range(0..5_u8))).collect();
+    let columns: Vec<Vec<f64>> = (0..12).map(|_| (0..40).map(|_| rng.random_range(-1.0..1.0)).collect()).collect();
+    let repeat = |column: &Vec<f64>| {
+        let cells = column.iter().zip(&weights);
+        cells.flat_map(|(&cell, &weight)| std::iter::repeat_n(cell, weight as usize)).collect::<Vec<f64>>()
+    };
+    let table = |columns: Vec<Vec<f64>>, weights| {
+        let columns = columns.into_iter().map(ColumnData::Reals).collect();
+        Dataset::from_columns(Arc::clone(&schema), columns, weights).unwrap()
+    };
+    let repeated = table(columns.iter().map(repeat).collect(), None);
+    let weighted = table(columns, Some(weights));
+    for learner in [LearnerName::Auto, LearnerName::ChowLiuNeighborJoining, LearnerName::ChowLiu] {
+        let learning = Learning::new().structure(learner).weight_kind(crate::data::WeightKind::Frequency);
+        let (a, b) = (learn(&learning, &weighted), learn(&learning, &repeated));
+        assert_eq!(a.tree().n_hidden(), b.tree().n_hidden(), "{learner}");
+        let (a, b) = (a.log_likelihood.unwrap(), b.log_likelihood.unwrap());
+        assert!((a - b).abs() < 1e-6 * b.abs(), "{learner}: {a} {b}");
+    }
+}

@@ -81,6 +81,11 @@ impl BlockMoments {
         Ok((fitting / 2 * 2).max(2))
     }
 
+    /// The blocks of weights that are frequencies.
+    pub(crate) fn of_frequencies(self) -> Self {
+        Self { blocks: self.blocks.into_iter().map(PairMoments::of_frequencies).collect() }
+    }
+
     /// The moments of each block.
     #[must_use]
     pub fn blocks(&self) -> &[PairMoments] {

@@ -177,10 +177,15 @@ fn check_names(input: &Input, format: Format, options: &ReadOptions) -> Result<(
 
 fn recognise(path: &Path, first: &[u8]) -> Format {
     let ending = file::ending(path);
-    if first.starts_with(b"PAR1") || ending == "parquet" {
+    // A table of text may begin with the same letters, as the name of its first column; what follows them is text then.
+    let is_binary = |magic: &[u8]| {
+        let next = first.strip_prefix(magic).and_then(|rest| rest.first());
+        next.is_some_and(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
+    };
+    if is_binary(b"PAR1") || ending == "parquet" {
         return Format::Parquet;
     }
-    if first.starts_with(b"ARROW1") || matches!(ending.as_str(), "arrow" | "feather" | "ipc") {
+    if is_binary(b"ARROW1") || matches!(ending.as_str(), "arrow" | "feather" | "ipc") {
         return Format::Arrow;
     }
     if first.get(..14).is_some_and(|banner| banner.eq_ignore_ascii_case(b"%%MatrixMarket")) || ending == "mtx" {

@@ -220,7 +220,7 @@ fn of_rare_words_state_1_has_more_and_is_the_rarer_one_in_all_of_the_tree() {
         }
     }
     let tree = Tree::from_parts(nodes, &edges).unwrap();
-    let flipped = |node: NodeIx| node.get() < 5 && node.get() % 2 == 0;
+    let flipped = |node: NodeIx| node.get() < 5 && node.get().is_multiple_of(2);
     let turn = |flip: bool, values: [f64; 2]| if flip { [values[1], values[0]] } else { values };
     let schema = Arc::new(schema.build().unwrap());
     let mut builder = LatentTree::builder(schema, tree.clone()).root(NodeIx::new(0));

@@ -130,8 +130,11 @@ impl PairMoments {
             WeightKind::Sampling => false,
             WeightKind::ByValue => total.fract() == 0.0 && self.weight_squares.fract() == 0.0,
         };
+        if is_frequency {
+            return self.of_frequencies();
+        }
         let factor = self.n_rows as f64 / total;
-        if is_frequency || factor == 1.0 || !factor.is_normal() {
+        if factor == 1.0 || !factor.is_normal() {
             return self;
         }
         if let Cells::Sums(cells) = &mut self.cells {
@@ -139,6 +142,12 @@ impl PairMoments {
         }
         self.wide.scale(factor);
         self.weight_squares *= factor * factor;
+        self
+    }
+
+    /// The moments of weights that are frequencies: a row of weight w is w rows, and tells as much.
+    pub(crate) fn of_frequencies(mut self) -> Self {
+        self.weight_squares = self.total_weight();
         self
     }
 

@@ -296,3 +296,11 @@ fn a_sparse_file_without_a_column_of_the_schema_has_it_missing() {
     assert_eq!(reader.absent_columns(), [ColIx::new(1)]);
     assert_eq!(texts(&Dataset::read(&mut reader).unwrap()), [["0", "", "3"], ["20", "", "0"]]);
 }
+
+#[test]
+fn text_that_begins_as_a_binary_file_does_is_text() {
+    for name in ["PAR1", "PAR15", "ARROW1"] {
+        let data = Fixture::new("t.csv", format!("{name},b\n0,1\n1,0\n1,1\n")).read(&ReadOptions::default()).unwrap();
+        assert_eq!((data.n_rows(), data.schema().columns()[0].name.as_str()), (3, name));
+    }
+}
