@@ -41,7 +41,7 @@ impl Inference<'_> {
     /// probability zero nothing is filled. The result is dense.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch) if the batch has other columns.
+    /// [`Error::Mismatch`] if the batch has other columns.
     pub fn impute(&self, batch: &Batch) -> Result<Batch> {
         let schema = self.model.schema();
         let mut columns: Vec<ColumnData> =
@@ -62,7 +62,7 @@ impl Inference<'_> {
     /// zero nothing is filled. `seed` is for draws: a row's depend on it and on the row's number only.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch) if the batch has other columns.
+    /// [`Error::Mismatch`] if the batch has other columns.
     pub fn impute_by(&self, batch: &Batch, how: Imputation, seed: u64) -> Result<Vec<Vec<f64>>> {
         if how == Imputation::Draw {
             return self.impute_by_draws(batch, seed);
