@@ -59,7 +59,8 @@ pub(crate) struct DataArgs {
     /// The first row is data; columns are named x1, x2, …
     #[arg(long)]
     pub(crate) no_header: bool,
-    /// Long events: the columns that hold the row (patient), the item (code) and, if wanted, a value
+    /// Long events: the columns that hold the row (patient), the item (code) and, if wanted, a value. Without a value an item is present or not;
+    /// values of the same item in a row are added, and an item that a row does not have counts as 0
     #[arg(long, value_name = "ROW,ITEM[,VALUE]")]
     pub(crate) events: Option<String>,
     /// Column names of a sparse file, or of a table with --no-header, one a line
@@ -87,12 +88,13 @@ pub(crate) struct DataArgs {
     pub(crate) weights: Option<String>,
     /// What weights mean: sampling (how many of a population a row stands for; scaled to sum to the number of rows with a positive weight,
     /// which is n in BIC, so that their scale does not matter) or frequency (how often a row was observed: whole numbers, whose sum is n)
-    #[arg(long, value_name = "KIND", default_value = "sampling", value_parser = ["sampling", "frequency"])]
-    pub(crate) weight_kind: String,
+    /// [default: sampling]
+    #[arg(long, value_name = "KIND", value_parser = ["sampling", "frequency"])]
+    pub(crate) weight_kind: Option<String>,
     /// Column that names rows, such as a patient's number: not a variable, and the first column of tables that infer and score write
     #[arg(long, value_name = "COLUMN")]
     pub(crate) id: Option<String>,
-    /// Labels that the model (or --schema) does not have: missing (with a note that counts them) or error [default: missing; error for --schema]
+    /// Labels, and items of events, that the model (or --schema) does not have: missing (with a note that counts them) or error [default: missing; error for --schema]
     #[arg(long, value_name = "missing|error")]
     pub(crate) unseen: Option<String>,
 }

@@ -72,7 +72,8 @@ pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> 
 }
 
 fn open(path: &Path, hidden: &[String]) -> Result<ModelFile> {
-    if is_newick(path) { Ok(read_tree(path, hidden)?.into()) } else { open_model_file(path, hidden, None) }
+    // The root that most programs write is no node of an unrooted tree.
+    if is_newick(path) { Ok(read_tree(path, hidden)?.minimal().into()) } else { open_model_file(path, hidden, None) }
 }
 
 /// Up to `most` splits of a tree that another does not have, each by its smaller side.

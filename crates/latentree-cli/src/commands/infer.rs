@@ -81,8 +81,9 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
         return Ok(());
     }
     let json = json!({"rows": rows, "columns": columns, "impossible_rows": impossible, "unseen": unseen});
-    printer
-        .result(&json, |out| writeln!(out, "{rows} rows of {} columns written to {}", columns.len(), args.output.display()))?;
+    // The number or the id of a row stands before its results.
+    let n_columns = columns.len() + usize::from(!args.impute);
+    printer.result(&json, |out| writeln!(out, "{rows} rows of {n_columns} columns written to {}", args.output.display()))?;
     Ok(())
 }
 
@@ -95,7 +96,7 @@ fn next(reader: &mut dyn BatchSource, printer: &Printer) -> Result<Option<std::s
 
 fn column_name(column: FileColumn, model: &LatentTree, carried: &[String]) -> String {
     match column {
-        FileColumn::Variable(column) => model.schema().column(column).name.clone(),
+        FileColumn::Variable(column) | FileColumn::Both(column, _) => model.schema().column(column).name.clone(),
         FileColumn::Carried(column) => carried[column].clone(),
         _ => unreachable!("columns are variables or carried"),
     }

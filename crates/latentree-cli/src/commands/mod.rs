@@ -57,6 +57,12 @@ pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
 
 /// The reading options as the library takes them.
 fn read_options(args: &DataArgs) -> Result<ReadOptions> {
+    if args.weight_kind.is_some() && args.weights.is_none() {
+        return Err(Error::option(
+            "--weight-kind",
+            "it says what weights mean, and none are given; name their column with --weights",
+        ));
+    }
     let mut options = ReadOptions::default().header(!args.no_header);
     if let Some(events) = &args.events {
         let parts: Vec<&str> = events.split(',').collect();
@@ -144,7 +150,7 @@ fn note_unseen(reader: &Reader, printer: &Printer) -> Unseen {
 
 /// What the weights mean.
 fn weight_kind(args: &DataArgs) -> Result<WeightKind> {
-    args.weight_kind.parse()
+    args.weight_kind.as_deref().unwrap_or("sampling").parse()
 }
 
 /// The budget of `--memory`.

@@ -11,12 +11,13 @@ use crate::args::DataArgs;
 /// Why there is nothing to keep.
 const NO_OTHERS: &str = "it is for tables; what sparse files and events hold beside the model are more variables";
 
-/// Reading options that hand on the id of rows and, with `--keep` or where a table is filled, all columns that are not in the model.
+/// Reading options that hand on the id of rows, with `--keep` or where a table is filled all columns that are not in the model, and in the second case
+/// the others as they are written, too.
 pub(super) fn carrying(args: &DataArgs, keep: bool, impute: bool) -> Result<ReadOptions> {
     if keep && args.events.is_some() {
         return Err(Error::option("--keep", NO_OTHERS));
     }
-    Ok(read_options(args)?.carry_keys(true).carry_others(keep || impute))
+    Ok(read_options(args)?.carry_keys(true).carry_others(keep || impute).carry_variables(impute))
 }
 
 /// Fails if columns are to be kept of rows that have none besides variables.

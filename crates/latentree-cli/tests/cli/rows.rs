@@ -113,3 +113,23 @@ fn events_keep_the_key_of_their_rows_in_and_out_of_order() {
     folder.succeed("infer m.json e.csv --events pid,code --impute -o filled.csv");
     assert_eq!(folder.text("filled.csv"), "pid,a,b,c,d\n010,1,0,0,1\n003,1,1,0,0\n007,0,0,1,0\n");
 }
+
+#[test]
+fn imputing_fills_missing_cells_and_leaves_all_others_as_they_are_written() {
+    let folder = Folder::new();
+    let mut text = "id,a,b,x\n".to_owned();
+    for row in 0..200 {
+        let word = ["red", "blue"][row % 2];
+        text += &format!("p{row},{word},{word},{}.0\n", row % 2 * 4 + row % 3);
+    }
+    folder.write("d.csv", text.as_bytes());
+    folder.succeed("learn d.csv --id id -o m.json");
+    folder.write("new.csv", b"id,a,b,x\nq1,green,red,1.0\nq2,,blue,5.00\nq3,red,NA,\n");
+    folder.succeed("infer m.json new.csv --impute -o out.csv");
+    let out = folder.text("out.csv");
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[1], "q1,green,red,1.0");
+    assert_eq!(lines[2], "q2,blue,blue,5.00");
+    assert!(lines[3].starts_with("q3,red,red,"), "{out}");
+    assert!(!lines[3].ends_with(','), "{out}");
+}

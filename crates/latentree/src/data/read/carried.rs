@@ -13,6 +13,8 @@ pub enum FileColumn {
     Variable(ColIx),
     /// Among the [`Carried`] cells, as this column.
     Carried(usize),
+    /// In both: as this column of the schema, and as it is written.
+    Both(ColIx, usize),
 }
 
 /// The cells of a batch that are handed on as text: the id first, where there is one, then the others in the order of the file.

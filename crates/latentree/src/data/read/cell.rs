@@ -16,7 +16,7 @@ pub(super) trait CellSink {
 }
 
 /// Whether a text stands for a missing value: nothing, `?`, and `NA`, `NaN`, `null` in any case.
-pub(super) fn is_missing(text: &[u8]) -> bool {
+pub(crate) fn is_missing(text: &[u8]) -> bool {
     match text.len() {
         0 => true,
         1 => text[0] == b'?',

@@ -135,6 +135,14 @@ impl DenseReader {
                 (plan, Some(n_rows), decimal_commas)
             }
         };
+        if options.carry_variables && matches!(table, Table::Csv(_)) {
+            // Numbers with decimal commas are written with points, all of a column alike.
+            let keeps_text = |column: usize| !prefers_comma || plan.schema.columns()[column].kind.n_states().is_some();
+            let is_kept = |ix: &usize| matches!(plan.targets[*ix], Target::Column(column) if keeps_text(column));
+            let variables = (0..plan.targets.len()).filter(|ix| is_kept(ix) && !plan.carried.contains(ix));
+            let variables: Vec<usize> = variables.collect();
+            plan.carried.extend(variables);
+        }
         let (kept, left): (Vec<usize>, Vec<usize>) = plan.carried.iter().copied().partition(|&ix| table.can_be_text(ix));
         if let Some(&id) = left.iter().find(|&&ix| options.id.as_ref() == Some(&names[ix])) {
             return Err(Error::option("--id", format!("column {:?} cannot be written as text", names[id])));
@@ -186,7 +194,8 @@ impl DenseReader {
     /// Where the columns of the file are, without those that are dropped.
     pub(super) fn file_columns(&self) -> Vec<FileColumn> {
         let places = self.targets.iter().zip(&self.carry).map(|(target, carry)| match (target, carry) {
-            (Target::Column(ix), _) => Some(FileColumn::Variable(ColIx::new(*ix))),
+            (Target::Column(ix), Some(carry)) => Some(FileColumn::Both(ColIx::new(*ix), *carry)),
+            (Target::Column(ix), None) => Some(FileColumn::Variable(ColIx::new(*ix))),
             (_, Some(carry)) => Some(FileColumn::Carried(*carry)),
             _ => None,
         });

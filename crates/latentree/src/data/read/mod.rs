@@ -53,7 +53,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use carried::{Carried, FileColumn};
-pub(crate) use cell::number_text;
+pub(crate) use cell::{is_missing, number_text};
 pub use encoding::TextEncoding;
 pub use memory::{Loaded, MemoryRows, MemoryTable, Values, from_sparse_rows, from_values};
 pub use options::{KindOverride, ReadOptions};

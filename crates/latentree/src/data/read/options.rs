@@ -92,6 +92,8 @@ pub struct ReadOptions {
     pub carry_keys: bool,
     /// Whether columns of a table that are not in the schema are carried along; sparse files and events have none.
     pub carry_others: bool,
+    /// Whether variables are carried along, too, as a text file writes them.
+    pub carry_variables: bool,
     /// Rows per batch; chosen by the number of columns if not given.
     pub batch_rows: Option<usize>,
 }
@@ -114,6 +116,7 @@ impl Default for ReadOptions {
             id: None,
             carry_keys: false,
             carry_others: false,
+            carry_variables: false,
             batch_rows: None,
         }
     }
@@ -221,6 +224,13 @@ impl ReadOptions {
     #[must_use]
     pub fn carry_keys(mut self, carry: bool) -> Self {
         self.carry_keys = carry;
+        self
+    }
+
+    /// Carries the variables of a text file along as they are written.
+    #[must_use]
+    pub fn carry_variables(mut self, carry: bool) -> Self {
+        self.carry_variables = carry;
         self
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::group::Groups;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::{Overrides, Told, unknown_column};
-use super::unseen::Similar;
+use super::unseen::{Similar, UnseenPolicy};
 use crate::data::{Column, Kind, Schema};
 use crate::error::{Error, Place, Result, Shortened};
 use crate::index::ColIx;
@@ -157,6 +157,14 @@ impl Plan {
             if column.is_none() && id != Some(ix) && overrides.of(name).kind != Some(KindOverride::Ignore) {
                 unknown.push((ix, name.clone()));
             }
+        }
+        if let (Some(UnseenPolicy::Error), true, Some((_, item))) = (options.unseen, options.events.is_some(), unknown.first()) {
+            let problem = format!(
+                "{} items are unknown to the model, the first is {:?}; leave them out of the data, or read them as missing",
+                unknown.len(),
+                Shortened(item)
+            );
+            return Err(Error::data(columns.place.clone(), problem));
         }
         if !is_found.contains(&true) {
             let similar = Similar::new(schema.columns().iter().map(|column| column.name.as_str()));

@@ -15,6 +15,7 @@ use std::path::Path;
 pub use results::{ResultWriter, Value};
 
 use self::text::{LibsvmWriter, TextWriter};
+use super::read::is_missing;
 use super::{Batch, Block, Carried, Column, FileColumn, Schema};
 #[cfg(feature = "columnar")]
 use super::{ColumnData, Kind};
@@ -50,6 +51,8 @@ pub struct TableWriter {
 enum Slot {
     Variable(usize),
     Carried(usize),
+    /// A variable, and the text it was read from.
+    Both(usize, usize),
     Weight,
 }
 
@@ -115,6 +118,7 @@ impl TableWriter {
         let slots = columns.iter().map(|column| match *column {
             FileColumn::Variable(column) => Slot::Variable(column.get()),
             FileColumn::Carried(column) => Slot::Carried(column),
+            FileColumn::Both(column, text) => Slot::Both(column.get(), text),
         });
         Self::start(path, schema, slots.collect(), carried, None)
     }
@@ -124,7 +128,7 @@ impl TableWriter {
         let names: Vec<&str> = layout
             .iter()
             .map(|slot| match *slot {
-                Slot::Variable(column) => columns[column].name.as_str(),
+                Slot::Variable(column) | Slot::Both(column, _) => columns[column].name.as_str(),
                 Slot::Carried(column) => carried[column].as_str(),
                 Slot::Weight => weights.unwrap_or_default(),
             })
@@ -140,7 +144,7 @@ impl TableWriter {
             #[cfg(feature = "columnar")]
             format => {
                 let kinds = layout.iter().map(|slot| match *slot {
-                    Slot::Variable(column) => Some(&columns[column].kind),
+                    Slot::Variable(column) | Slot::Both(column, _) => Some(&columns[column].kind),
                     Slot::Carried(_) => None,
                     Slot::Weight => Some(&Kind::Continuous),
                 });
@@ -189,6 +193,11 @@ impl TableWriter {
                         match *slot {
                             Slot::Variable(column) => writer.cell(&self.columns[column], numbers[column])?,
                             Slot::Carried(column) => writer.text(carried.cell(row, column).unwrap_or_default())?,
+                            // A cell that is there stays as it is written.
+                            Slot::Both(column, text) => match carried.cell(row, text) {
+                                Some(cell) if !is_missing(cell.as_bytes()) => writer.text(cell)?,
+                                _ => writer.cell(&self.columns[column], numbers[column])?,
+                            },
                             Slot::Weight => writer.number(batch.weight(row))?,
                         }
                     }
@@ -204,7 +213,9 @@ impl TableWriter {
             Sink::Columnar(writer) => {
                 let cells = dense(batch, &self.columns);
                 let columns = self.layout.iter().map(|slot| match *slot {
-                    Slot::Variable(column) => columnar::Cells::Variable(&self.columns[column], &cells[column]),
+                    Slot::Variable(column) | Slot::Both(column, _) => {
+                        columnar::Cells::Variable(&self.columns[column], &cells[column])
+                    }
                     Slot::Carried(column) => {
                         columnar::Cells::Texts((0..batch.n_rows).map(|row| carried.cell(row, column)).collect())
                     }
