@@ -219,6 +219,7 @@ fn objects(list: &Bound<'_, PyList>, name: &str) -> PyResult<Values> {
 impl Table {
     /// A table from columns: one-dimensional arrays, lists of objects, or (codes, texts, are_levels).
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "arguments of a Python call")]
     #[pyo3(signature = (names, named, columns, kinds, weights=None, like=None, unseen=None, min_count=None))]
     fn from_columns(
         names: Vec<String>,
@@ -246,6 +247,7 @@ impl Table {
 
     /// A table from an array with one row for each row.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "arguments of a Python call")]
     #[pyo3(signature = (names, named, matrix, kinds, weights=None, like=None, unseen=None, min_count=None))]
     fn from_matrix(
         names: Vec<String>,
