@@ -157,7 +157,7 @@ fn written() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn a_length_that_no_file_has_is_an_error_wherever_it_stands() {
+fn a_length_that_no_file_has_is_an_error_at_hundreds_of_places() {
     for (name, bytes) in written() {
         let fixture = Fixture::new(name, &bytes);
         assert_eq!(fixture.read(&ReadOptions::default()).unwrap().n_rows(), 30);
