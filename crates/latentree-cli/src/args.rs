@@ -18,6 +18,7 @@ const STYLES: Styles = Styles::styled()
     name = "latentree",
     version,
     styles = STYLES,
+    allow_negative_numbers = true,
     about = "Finds the hidden tree behind a table, and answers questions about it exactly",
     after_help = "Data files: .csv .tsv .parquet .arrow/.feather, docword.*.txt (UCI bag of words), .mtx, .svm/.libsvm; .gz and .zst may \
                   follow any of them; - is standard input.\n\
@@ -75,7 +76,7 @@ pub(crate) struct DataArgs {
     /// Kind of a column: categorical, binary, continuous, count or ignore; * is every column
     #[arg(long, value_name = "NAME=KIND")]
     pub(crate) kind: Vec<String>,
-    /// Join the labels of a categorical column that occur less than N times as "(other)"
+    /// Join the labels of a categorical column that occur less than N times as "(other)"; only where kinds are inferred, not with a model
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) min_count: Option<u64>,
     /// Join columns into vector-valued variables by a CSV of items (columns or codes) and their groups. Its columns are "item" and "group",
@@ -91,7 +92,8 @@ pub(crate) struct DataArgs {
     /// [default: sampling]
     #[arg(long, value_name = "KIND", value_parser = ["sampling", "frequency"])]
     pub(crate) weight_kind: Option<String>,
-    /// Column that names rows, such as a patient's number: not a variable, and the first column of tables that infer and score write
+    /// Column that names rows, such as a patient's number: not a variable when a model is learned, and the first column of tables that infer and
+    /// score write
     #[arg(long, value_name = "COLUMN")]
     pub(crate) id: Option<String>,
     /// Labels, and items of events, that the model (or --schema) does not have: missing (with a note that counts them) or error [default: missing; error for --schema]

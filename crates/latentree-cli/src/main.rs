@@ -76,7 +76,7 @@ fn main() -> ExitCode {
         Ok(Ok(())) => ExitStatus::Success,
         Ok(Err(Failure::Output(error))) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitStatus::Success,
         Ok(Err(Failure::Output(error))) => {
-            Printer::error(&format!("cannot write to standard output: {error}"));
+            printer.error(&format!("cannot write to standard output: {error}"));
             ExitStatus::Failure
         }
         Ok(Err(Failure::Library(latentree::Error::Io { source, path, .. })))
@@ -85,12 +85,12 @@ fn main() -> ExitCode {
             ExitStatus::Success
         }
         Ok(Err(Failure::Library(error))) => {
-            Printer::error(&error.to_string());
+            printer.error(&error.to_string());
             if error.is_cancelled() { ExitStatus::Stopped } else { ExitStatus::Failure }
         }
         Err(_) => {
             let message = PANIC.lock().map_or_else(|_| String::new(), |message| message.clone());
-            Printer::error(&format!("{message}\nthis is a bug in latentree, not a mistake of yours; please report it"));
+            printer.error(&format!("{message}\nthis is a bug in latentree, not a mistake of yours; please report it"));
             ExitStatus::Bug
         }
     };

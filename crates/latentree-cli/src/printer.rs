@@ -3,6 +3,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -17,6 +18,7 @@ pub(crate) struct Printer {
     quiet: bool,
     progress: bool,
     stage: Mutex<Option<Stage>>,
+    has_result: AtomicBool,
 }
 
 struct Stage {
@@ -32,7 +34,7 @@ impl Printer {
         if crate::signals::catch().is_err() && progress {
             eprintln!("note: Ctrl-C cannot be caught here; partial files may be left");
         }
-        Self { json: global.json, quiet: global.quiet, progress, stage: Mutex::new(None) }
+        Self { json: global.json, quiet: global.quiet, progress, stage: Mutex::new(None), has_result: AtomicBool::new(false) }
     }
 
     /// Whether the result is printed as JSON.
@@ -45,6 +47,7 @@ impl Printer {
         self.finish();
         let mut out = io::stdout().lock();
         if self.json {
+            self.has_result.store(true, Ordering::Relaxed);
             serde_json::to_writer(&mut out, json)?;
             writeln!(out)?;
         } else {
@@ -65,9 +68,15 @@ impl Printer {
         }
     }
 
-    /// An error, on standard error.
-    pub(crate) fn error(message: &str) {
+    /// An error, on standard error; with `--json` also as the one object on standard output, unless a result is there already.
+    pub(crate) fn error(&self, message: &str) {
+        self.finish();
         eprintln!("error: {message}");
+        if self.json && !self.has_result.load(Ordering::Relaxed) {
+            let object = serde_json::json!({"error": message});
+            // What cannot be written there has been said on standard error.
+            let _ = writeln!(io::stdout().lock(), "{object}");
+        }
     }
 
     fn finish(&self) {

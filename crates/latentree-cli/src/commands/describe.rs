@@ -35,8 +35,14 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
     let unseen = note_unseen(&reader, printer);
     let cells = summary.n_rows() * n_columns as u64;
     let missing: u64 = summary.columns().iter().map(|column| column.missing).sum();
-    let nonzero: u64 = summary.columns().iter().map(|column| column.nonzero).sum();
-    let share = |part: u64| if cells > 0 { part as f64 / cells as f64 } else { 0.0 };
+    // Only numbers, and labels of which the first is 0, can be zero.
+    let can_be_zero =
+        |column: &&Column| column.kind.labels().is_none_or(|labels| labels.first().is_some_and(|first| first == "0"));
+    let with_zero = schema.columns().iter().zip(summary.columns()).filter(|(column, _)| can_be_zero(column));
+    let (n_with_zero, nonzero) = with_zero.fold((0, 0), |(n, sum), (_, values)| (n + 1, sum + values.nonzero));
+    let of = |part: u64, all: u64| if all > 0 { part as f64 / all as f64 } else { 0.0 };
+    let share = |part: u64| of(part, cells);
+    let nonzero_share = of(nonzero, summary.n_rows() * n_with_zero);
     let variables: Vec<Value> = schema.variable_ixs().map(|variable| variable_json(&summary, variable)).collect();
     let json = json!({
         "rows": summary.n_rows(),
@@ -46,7 +52,7 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
         "cells": cells,
         "missing_cells": missing,
         "missing_share": share(missing),
-        "nonzero_share": share(nonzero),
+        "nonzero_share": nonzero_share,
         "pairs": weak.map(|weak| weak.pairs),
         "weak_pairs": weak.map(|weak| weak.weak),
         "pairs_never_together": weak.map(|weak| weak.never_together),
@@ -64,7 +70,10 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
         }
         writeln!(out, "variables   {all}{}", if all == n_columns { String::new() } else { format!(" ({n_columns} columns)") })?;
         writeln!(out, "missing     {missing} cells ({:.2}%)", 100.0 * share(missing))?;
-        writeln!(out, "not zero    {nonzero} cells ({:.2}%)", 100.0 * share(nonzero))?;
+        if n_with_zero > 0 {
+            let numeric = if n_with_zero == n_columns as u64 { "" } else { " of numbers" };
+            writeln!(out, "not zero    {nonzero} cells{numeric} ({:.2}%)", 100.0 * nonzero_share)?;
+        }
         match weak {
             Some(weak) => writeln!(out, "weak pairs  {} of {} cannot be told from independent", weak.weak, weak.pairs)?,
             None => writeln!(out, "weak pairs  not counted for more than {MOST_PAIRED} columns")?,

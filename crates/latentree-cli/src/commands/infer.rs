@@ -7,7 +7,7 @@ use latentree::{Error, NodeIx, Observer, Result};
 use serde_json::json;
 
 use super::files::Files;
-use super::row_table::{RowTable, carrying, check_keep};
+use super::row_table::{RowTable, carrying, check_keep, note_id};
 use super::{note_unseen, open_model_and_data_with};
 use crate::Failure;
 use crate::args::InferArgs;
@@ -23,6 +23,7 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
     let options = carrying(&args.reading, args.keep, args.impute)?;
     let (model, mut reader) = open_model_and_data_with(&args.model, &args.data, options, printer)?;
     check_keep(args.keep, &reader)?;
+    note_id(&args.reading, &model, printer);
     let inference = Inference::new(&model);
     let nodes: Vec<NodeIx> = if args.of.is_empty() {
         model.hidden().collect()

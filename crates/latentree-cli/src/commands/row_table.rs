@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use latentree::data::{Carried, ReadOptions, Reader, ResultWriter, Value};
+use latentree::model::LatentTree;
 use latentree::{Error, Result};
 
 use super::read_options;
 use crate::args::DataArgs;
+use crate::printer::Printer;
 
 /// Why there is nothing to keep.
 const NO_OTHERS: &str = "it is for tables; what sparse files and events hold beside the model are more variables";
@@ -23,6 +25,15 @@ pub(super) fn carrying(args: &DataArgs, keep: bool, impute: bool) -> Result<Read
 /// Fails if columns are to be kept of rows that have none besides variables.
 pub(super) fn check_keep(keep: bool, reader: &Reader) -> Result<()> {
     if keep && reader.is_sparse() { Err(Error::option("--keep", NO_OTHERS)) } else { Ok(()) }
+}
+
+/// Says that the column of ids is evidence, too: the model was learned with it.
+pub(super) fn note_id(args: &DataArgs, model: &LatentTree, printer: &Printer) {
+    if let Some(id) = args.id.as_deref().filter(|id| model.schema().find_column(id).is_some()) {
+        printer.note(&format!(
+            "--id {id}: the column is a variable of the model and counts as evidence; learn with --id {id} to leave it out"
+        ));
+    }
 }
 
 /// Writes the results of rows.

@@ -6,7 +6,7 @@ use latentree::{Error, Observer, Result};
 use serde_json::json;
 
 use super::files::Files;
-use super::row_table::{RowTable, carrying, check_keep};
+use super::row_table::{RowTable, carrying, check_keep, note_id};
 use super::{note_unseen, open_model_and_data_with, weight_kind};
 use crate::Failure;
 use crate::args::ScoreArgs;
@@ -22,6 +22,7 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
     let options = carrying(&args.reading, args.keep, false)?;
     let (model, mut reader) = open_model_and_data_with(&args.model, &args.data, options, printer)?;
     check_keep(args.keep, &reader)?;
+    note_id(&args.reading, &model, printer);
     let inference = Inference::new(&model);
     let scale = WeightScale::of(&mut reader, weight_kind(&args.reading)?).map_err(|error| error.in_file(&args.data))?;
     let result = ["log_likelihood".to_owned()];
@@ -67,9 +68,14 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
         "unseen": unseen,
     });
     printer.result(&json, |out| {
+        let is_weighted = score.weight != score.rows as f64;
         writeln!(out, "rows                 {}", score.rows)?;
+        if is_weighted {
+            writeln!(out, "weight (n of BIC)    {}", number(score.weight))?;
+        }
         writeln!(out, "log-likelihood       {}", number(score.log_likelihood))?;
-        writeln!(out, "  per row            {}", number(score.mean_log_likelihood()))?;
+        let unit = if is_weighted { "  per unit of weight" } else { "  per row           " };
+        writeln!(out, "{unit} {}", number(score.mean_log_likelihood()))?;
         writeln!(out, "free parameters      {}", score.free_parameters)?;
         writeln!(out, "BIC (larger better)  {}", number(score.bic()))
     })?;

@@ -57,6 +57,15 @@ fn infer_and_score_name_rows_by_their_id_and_pass_other_columns_through() {
 }
 
 #[test]
+fn an_id_that_is_a_variable_of_the_model_is_said_to_count() {
+    let folder = with_patients();
+    for arguments in ["infer m.json patients.csv -o out.csv", "score m.json patients.csv"] {
+        let says = |id: &str| folder.run(&format!("{arguments} --id {id}")).stderr.contains("counts as evidence");
+        assert!(says("a") && !says("patient"), "{arguments}");
+    }
+}
+
+#[test]
 fn filled_tables_keep_all_columns_and_their_order() {
     let folder = with_patients();
     let data = folder.text("patients.csv");

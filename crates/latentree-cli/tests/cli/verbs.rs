@@ -496,3 +496,13 @@ fn joined_labels_and_encodings_are_the_same_for_a_model_and_its_data() {
     folder.write("new.csv", b"word,x,y\nnew,p,u\nb,q,v\n");
     assert_eq!(folder.json("score m.json new.csv")["impossible_rows"], 0);
 }
+
+#[test]
+fn only_numbers_are_counted_as_not_zero() {
+    let folder = Folder::new();
+    folder.write("labels.csv", b"x,y\nred,a\nblue,b\nred,b\n");
+    assert!(!folder.succeed("describe labels.csv").contains("not zero"));
+    folder.write("mixed.csv", b"x,y\nred,0\nblue,1\nred,0\nblue,0\n");
+    let text = folder.succeed("describe mixed.csv");
+    assert!(text.contains("not zero    1 cells of numbers (25.00%)"), "{text}");
+}

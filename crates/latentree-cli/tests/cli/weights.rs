@@ -111,3 +111,13 @@ fn weighted_moments_merge_and_are_scaled_when_they_are_learned_from() {
     // Rows of weight 0 do not count.
     assert_eq!(folder.json("learn merged.moments -o t.json --structure nj")["rows"], 320);
 }
+
+#[test]
+fn a_score_shows_the_weight_that_divides_its_mean() {
+    let folder = with_weights(|row| (row % 3 + 1) as f64);
+    let plain = folder.succeed("score m.json rows.csv");
+    assert!(!plain.contains("weight"), "{plain}");
+    // 400 rows of weights 1, 2, 3, 1, …: 134 + 2 · 133 + 3 · 133.
+    let weighted = folder.succeed("score m.json rows.csv --weights w --weight-kind frequency");
+    assert!(weighted.contains("weight (n of BIC)    799\n") && weighted.contains("per unit of weight"), "{weighted}");
+}

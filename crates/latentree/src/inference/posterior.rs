@@ -148,7 +148,8 @@ impl Inference<'_> {
             Role::Buffered { offset, .. } => {
                 for state in 0..step.n_states {
                     for (row, belief) in workspace.belief(*offset, state).iter().enumerate() {
-                        put(row, state, belief.to_f64());
+                        // Beliefs are normalised to within rounding: a probability is not above 1.
+                        put(row, state, belief.to_f64().min(1.0));
                     }
                 }
             }

@@ -81,7 +81,7 @@ fn with_numbers(model: &LatentTree, seed: u64, kind: impl Fn(usize) -> Option<Ki
 #[test]
 fn exact_moments_of_continuous_count_and_mixed_leaves_give_the_exact_model() {
     for seed in 0..150 {
-        let k = 2 + (seed / 3 % 2) as usize;
+        let k = 2 + (seed / 3 % 3) as usize;
         let p = 4 + (seed % 7) as usize;
         let family = ParameterFamily::Categorical { states: k + 2, hidden_states: k, separation: 0.6 };
         let shape = Shape::Random { max_degree: Some(3 + (seed % 4) as usize) };

@@ -64,7 +64,12 @@ impl Case {
         if outcome.code != Some(2) {
             return fail(format!("ends with {:?}, not 2", outcome.code));
         }
-        if !outcome.stdout.is_empty() {
+        if self.arguments.contains("--json") {
+            let object: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap_or_default();
+            if !object["error"].as_str().is_some_and(|error| message.contains(error)) {
+                return fail("no JSON object with the error on standard output".to_owned());
+            }
+        } else if !outcome.stdout.is_empty() {
             return fail(format!("prints {} bytes on standard output", outcome.stdout.len()));
         }
         let errors = message.lines().filter(|line| line.starts_with("error:")).count();

@@ -22,6 +22,11 @@ pub(super) fn cases() -> Vec<Case> {
             "d.parquet",
             "not a text file",
         ]),
+        case("an error as JSON", "learn data.csv --structure foo --json -o m.json").says(["--structure", "foo"]),
+        case("a negative weight of cells", "learn data.csv --smoothing -1 -o m.json").says(["--smoothing", "-1"]),
+        case("no such column of groups", "learn data.csv --group g.csv:itemm,group -o m.json")
+            .file("g.csv", "item,group\na,G\n")
+            .says(["--group", "g.csv has no column \"itemm\"", "\"item\""]),
         case("no count at all", "describe data.csv --min-count 0").says(["--min-count", "0"]),
         case("rare labels of a model's data", "score model.json data.csv --min-count 2").says(["--min-count", "model"]),
         case("reading options for moments", "learn x.moments --kind a=count -o m.json").says([

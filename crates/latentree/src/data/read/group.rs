@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::cell::{Cell, CellSink};
 use super::csv::CsvTable;
 use super::input::Input;
-use super::overrides::unknown_column;
+use super::overrides::unknown_column_of;
 use crate::error::{Error, Result};
 use crate::file;
 
@@ -32,7 +32,7 @@ impl Groups {
             Some((item, group)) => {
                 let find = |name: &str| {
                     let found = table.names().iter().position(|it| it == name);
-                    found.ok_or_else(|| unknown_column(&format!("--group: {}", path.display()), name, table.names()))
+                    found.ok_or_else(|| unknown_column_of(&format!("{} has", path.display()), "--group", name, table.names()))
                 };
                 (find(item)?, find(group)?)
             }

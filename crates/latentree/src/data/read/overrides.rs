@@ -166,7 +166,12 @@ impl Overrides {
 
 /// The error of an option that names a column the data do not have.
 pub(super) fn unknown_column(option: &str, name: &str, names: &[String]) -> Error {
-    let problem = format!("the data have no column {:?}{}", Shortened(name), near_names(name, names));
+    unknown_column_of("the data have", option, name, names)
+}
+
+/// The same of a table that is named: "map.csv has".
+pub(super) fn unknown_column_of(table: &str, option: &str, name: &str, names: &[String]) -> Error {
+    let problem = format!("{table} no column {:?}{}", Shortened(name), near_names(name, names));
     Error::option(option, problem)
 }
 
