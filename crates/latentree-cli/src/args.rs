@@ -18,7 +18,6 @@ const STYLES: Styles = Styles::styled()
     name = "latentree",
     version,
     styles = STYLES,
-    allow_negative_numbers = true,
     about = "Finds the hidden tree behind a table, and answers questions about it exactly",
     after_help = "Data files: .csv .tsv .parquet .arrow/.feather, docword.*.txt (UCI bag of words), .mtx, .svm/.libsvm; .gz and .zst may \
                   follow any of them; - is standard input.\n\
@@ -224,6 +223,7 @@ pub(crate) struct DescribeArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct LearnArgs {
     /// Data file, or .moments
     #[arg(value_name = "DATA", conflicts_with = "distances")]
@@ -333,6 +333,7 @@ pub(crate) struct ScoreArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
@@ -377,6 +378,7 @@ pub(crate) struct InferArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct SampleArgs {
     /// Model: latentree JSON, .bif or .xmlbif
     #[arg(value_name = "MODEL")]
@@ -432,6 +434,7 @@ pub(crate) enum FamilyName {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct SimulateArgs {
     /// Shape of the tree
     #[arg(long, value_enum, required_unless_present = "tree", conflicts_with = "tree")]
@@ -551,6 +554,7 @@ pub(crate) struct MergeArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct DistancesArgs {
     /// Data file, or .moments
     #[arg(value_name = "DATA")]
