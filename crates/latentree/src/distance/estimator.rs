@@ -179,7 +179,7 @@ impl DistanceOptions {
         let numbers = [
             ("--significance", self.significance.unwrap_or(0.0)),
             ("clip", self.clip),
-            ("smoothing", self.smoothing),
+            ("--smoothing", self.smoothing),
             ("rare_weight", self.rare_weight),
         ];
         match numbers.iter().find(|(_, value)| !value.is_finite() || *value < 0.0) {

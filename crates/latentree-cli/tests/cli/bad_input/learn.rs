@@ -63,7 +63,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("a start for moments", "learn data.csv --parameters moments --start random -o o.json").says(["--start"]),
         case("learned hidden variables of one state", "learn data.csv --hidden-states 1 -o o.json").says(["hidden"]),
         case("EM to a gain of nothing", "learn data.csv --em-tolerance=-1 -o o.json").says(["--em-tolerance"]),
-        case("a negative pseudo-count", "learn data.csv --em-smoothing=-1 -o o.json").says(["smoothing"]),
+        case("a negative pseudo-count", "learn data.csv --em-smoothing -1 -o o.json").says(["--em-smoothing"]),
         case("a given tree of other columns", "learn data.csv --tree t.nwk -o o.json")
             .file("t.nwk", "((p,q),r,s);")
             .says(["t.nwk"]),
