@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
-use latentree::data::{Dataset, ReadOptions, open};
+use latentree::data::{CachedRows, Dataset, ReadOptions, open};
 use latentree::inference::Inference;
 use latentree::learn::{Criterion, Learning, Source, Validation};
-use latentree::{Error, Result, Silent};
+use latentree::{Error, MemoryBudget, Result, Silent};
 
 use crate::record::Results;
 
@@ -62,12 +62,12 @@ pub(crate) fn run(args: &DensityArgs, data: &Path) -> Result<Results> {
     for set in SETS.iter().filter(|set| args.only.is_empty() || args.only.iter().any(|name| name == set.name)) {
         let begun = Instant::now();
         let file = |part: &str| data.join("debd").join(set.name).join(format!("{}.{part}.csv.gz", set.name));
-        let mut train = open(&file("train"), &ReadOptions::default().header(false))?;
+        let train = open(&file("train"), &ReadOptions::default().header(false))?;
         let options = ReadOptions::default().header(false).schema(Arc::clone(latentree::data::BatchSource::schema(&train)));
         let validation = Dataset::read(&mut open(&file("valid"), &options)?)?;
         let learning =
             Learning::new().select(Some(Criterion::Validation)).validation(Some(Validation::Rows(validation))).seed(args.seed);
-        let learned = learning.run(Source::Rows(&mut train), &Silent)?;
+        let learned = learning.run(Source::Rows(&CachedRows::new(train, MemoryBudget::of_machine())), &Silent)?;
         let seconds = begun.elapsed().as_secs_f64();
         let Some(model) = learned.model() else { continue };
         let test = Inference::new(model).score(&mut open(&file("test"), &options)?, &Silent, |_, _| Ok(()))?;

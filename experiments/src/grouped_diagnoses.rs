@@ -77,7 +77,7 @@ pub(crate) fn run(args: &GroupedArgs, data: &Path) -> Result<Results> {
         let rows = grouped(set, data)?;
         for &learner in &learners {
             let start = Instant::now();
-            let learned = Learning::new().structure(learner).run(Source::Rows(&mut rows.source()), &Silent);
+            let learned = Learning::new().structure(learner).run(Source::Rows(&rows), &Silent);
             let seconds = format!("{:.1}", start.elapsed().as_secs_f64());
             let sizes =
                 [set.clone(), rows.n_rows().to_string(), rows.schema().variables().len().to_string(), learner.to_string()];

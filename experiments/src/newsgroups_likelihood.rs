@@ -42,7 +42,7 @@ fn as_in_the_paper(learner: LearnerName) -> Learning {
 
 fn learned(learning: &Learning, rows: &Dataset) -> Result<(Learned, f64)> {
     let begun = Instant::now();
-    let learned = learning.run(Source::Rows(&mut rows.source()), &Silent)?;
+    let learned = learning.run(Source::Rows(rows), &Silent)?;
     Ok((learned, begun.elapsed().as_secs_f64()))
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &NewsgroupsArgs, data: &Path) -> Result<Results> {
     }
     if has("bic") {
         for &seed in &args.seeds {
-            let learning = Learning::new().select(Some(Criterion::Bic)).hidden_states_auto(true).seed(seed);
+            let learning = Learning::new().select(Some(Criterion::Bic)).hidden_states_auto().seed(seed);
             let (found, seconds) = learned(&learning, &all)?;
             row(format!("--select bic, seed {seed}"), "all", &found, ["", "-230,925", ""], None, seconds);
         }

@@ -20,8 +20,8 @@ from ._warnings import NotFittedError, warn_all
 
 #: Options that are handed on to the library under their own names.
 _LEARN_OPTIONS = (
-    "structure parameters distance significance smoothing epsilon tau contract bootstrap decomposition start restarts "
-    "em_iterations em_tolerance em_smoothing weight_kind memory select validation_fraction"
+    "structure parameters distance significance smoothing epsilon tau contract bootstrap decomposition alignment start restarts "
+    "em_iterations em_tolerance em_smoothing weight_kind memory select validation_fraction accept"
 ).split()
 #: What the ending of a file asks for; none asks for the model file.
 _FORMATS = {
@@ -62,13 +62,15 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     n_states : int or "auto", default="auto"
         States of every hidden variable; ``"auto"`` is chosen by ``select``, else 2, and Gaussian hidden variables where all
         columns are continuous.
-    parameters : str, default="moments+em"
-        How parameters are learned: ``auto``, ``moments+em``, ``moments``, ``em``, ``distances`` or ``none`` (the tree alone).
-        From `Moments`, which have no rows, ``moments+em`` is taken as ``auto``.
+    parameters : str, default="auto"
+        How parameters are learned: ``auto`` (from the lengths of edges where all columns are continuous, else ``moments+em``), ``moments+em``,
+        ``moments``, ``em``, ``distances`` or ``none`` (the tree alone).
     select : str, optional
         Search for the best tree and numbers of states: by ``bic``, or by ``validation`` (``validation_fraction`` is needed).
     validation_fraction : float, optional
         Share of the rows that is held out: EM ends when their likelihood does not rise any more.
+    accept : list of str, optional
+        With the structures ``reg-clrg`` and ``reg-clnj``, the inner nodes whose candidates are taken instead of those that raise BIC.
     kind : str or dict, optional
         What columns are: ``binary``, ``categorical``, ``continuous``, ``count`` or ``ignore``, for all columns or by name;
         ``"*"`` is every column that is not named. ``binary`` makes counts 1 where they are above 0.
@@ -94,6 +96,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         Support of every split by so many bootstrap replicates.
     decomposition : str, default="sidiwo"
         How third moments are decomposed: ``sidiwo``, ``tpm``, ``svd``, ``svtd`` or ``als``.
+    alignment : str, default="linear"
+        How moments' hidden states are made to agree between tables: ``linear`` (by construction) or ``huang`` (triplets, aligned afterwards).
     start : str, optional
         Where EM starts: ``moments``, ``lcm`` (a latent class model's classes in every hidden node) or ``random``.
     restarts : int, default=5
@@ -102,8 +106,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         Most passes of EM over the rows.
     em_tolerance : float, optional
         Relative gain of the log-likelihood at which EM ends.
-    em_smoothing : float, default=0.01
-        Pseudo-count that EM adds to every cell of its tables.
+    em_smoothing : float, optional
+        Pseudo-count that EM adds to every cell of its tables; by default 0.01, and chosen with ``select="validation"``.
     weight_kind : str, default="auto"
         What ``sample_weight`` means. ``frequency``: how often a row was observed, whole numbers whose sum is n in BIC. ``sampling``: how many of a
         population a row stands for; the weights are scaled to sum to the number of rows with a positive weight, which is n in BIC, so that
@@ -169,10 +173,11 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self,
         structure: str = "auto",
         n_states: int | str = "auto",
-        parameters: str = "moments+em",
+        parameters: str = "auto",
         *,
         select: str | None = None,
         validation_fraction: float | None = None,
+        accept: list[str] | None = None,
         kind: str | Mapping[str, str] | None = None,
         handle_unknown: str = "missing",
         tree: Any = None,
@@ -184,11 +189,12 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         contract: float | str | None = None,
         bootstrap: int | None = None,
         decomposition: str = "sidiwo",
+        alignment: str = "linear",
         start: str | None = None,
         restarts: int = 5,
         em_iterations: int | None = None,
         em_tolerance: float | None = None,
-        em_smoothing: float = 0.01,
+        em_smoothing: float | None = None,
         weight_kind: str = "auto",
         memory: str | None = None,
         min_count: int | None = None,
@@ -201,6 +207,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self.parameters = parameters
         self.select = select
         self.validation_fraction = validation_fraction
+        self.accept = accept
         self.kind = kind
         self.handle_unknown = handle_unknown
         self.tree = tree
@@ -212,6 +219,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self.contract = contract
         self.bootstrap = bootstrap
         self.decomposition = decomposition
+        self.alignment = alignment
         self.start = start
         self.restarts = restarts
         self.em_iterations = em_iterations
@@ -253,7 +261,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
             names, container, levels, warned = data.names, data.container, data.levels, source.warnings
             labels, texts = data.labels if container == "pandas" else None, data.texts
             n_features = data.n_columns
-        options = self._learn_options(isinstance(X, Moments))
+        options = self._learn_options()
         tree = _graph.tree_text(self.tree)
         with Progress() as progress:
             display = progress if self.verbose else None
@@ -280,7 +288,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         if matrix.ndim != 2:
             raise ValueError(f"a square matrix of distances is needed, not an array with {matrix.ndim} dimensions")
         called = [f"x{ix + 1}" for ix in range(len(matrix))] if names is None else [str(name) for name in names]
-        options = self._learn_options(from_moments=True)
+        options = self._learn_options()
         with Progress() as progress:
             display = progress if self.verbose else None
             model, report = _latentree.learn_distances(called, matrix, options, read_n_jobs(self.n_jobs), display)
@@ -290,15 +298,13 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         warn_all(self.report_["warnings"], stacklevel=3)
         return self
 
-    def _learn_options(self, from_moments: bool) -> dict[str, Any]:
+    def _learn_options(self) -> dict[str, Any]:
         options = {name: plain(getattr(self, name)) for name in _LEARN_OPTIONS}
-        if from_moments and self.parameters == "moments+em":
-            options["parameters"] = "auto"
         n_states = plain(self.n_states)
         if isinstance(n_states, str) and n_states != "auto":
             raise ValueError(f"n_states: {n_states!r} given; auto or a whole number is needed")
         options["n_states"] = None if n_states == "auto" else n_states
-        options["seed"] = read_seed(self.random_state)
+        options["random_state"] = read_seed(self.random_state)
         return options
 
     def _take(self, model: _latentree.Model, report: dict[str, Any] | None, container: str, levels: dict[str, list[Any]]) -> None:

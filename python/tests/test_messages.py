@@ -10,7 +10,11 @@ from latentree import LatentTree, Moments, _latentree, read_model
 
 SOURCES = Path(__file__).resolve().parents[2] / "crates" / "latentree" / "src"
 #: Options that messages of the library name and that cannot be met from Python.
-ONLY_ON_THE_COMMAND_LINE = set("accept alignment candidates checkpoint encoding events format group id names no-header".split())
+ONLY_ON_THE_COMMAND_LINE = set(
+    "learn.candidates learn.checkpoint learn.from read.encoding read.events export.format read.group read.id read.names read.no_header".split()
+)
+#: Options that only programs of the library set.
+ONLY_IN_THE_LIBRARY = {"distance.clip", "distance.rare_weight"}
 
 
 def options_in_messages():
@@ -19,34 +23,40 @@ def options_in_messages():
         if "tests" in path.parts or path.stem in ("tests", "test_models"):
             continue
         code = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("//"))
-        for text in re.findall(r'"(?:[^"\\]|\\.)*"', code.split("#[cfg(test)]")[0], re.DOTALL):
-            found.update(re.findall(r"(?<![\w-])--([a-z][a-z-]*[a-z])", text))
+        found.update(re.findall(r"`([a-z_]+\.[a-z_]+)`", code.split("#[cfg(test)]")[0]))
+        found.update(re.findall(r'(?:option|check|refused|unknown_column|range)\(\s*"([a-z_]+\.[a-z_]+)"', code))
     return found
 
 
 def test_every_option_of_the_library_has_the_name_of_an_argument():
     options = options_in_messages()
-    assert {"hidden-states", "em-tolerance", "unseen"} <= options, "the sources were searched"
+    assert {"parameters.hidden_states", "em.tolerance", "read.unseen"} <= options, "the sources were searched"
     arguments = {"sample_weight"}
     for call in (LatentTree.__init__, LatentTree.fit, LatentTree.sample, Moments.__init__, read_model):
         arguments.update(inspect.signature(call).parameters)
-    for option in sorted(options - ONLY_ON_THE_COMMAND_LINE):
-        message = _latentree.python_message(f"--{option}: 7 given; use --{option}.")
+    for option in sorted(options - ONLY_ON_THE_COMMAND_LINE - ONLY_IN_THE_LIBRARY):
+        message = _latentree.python_message(f"`{option}`: 7 given; use `{option}`.")
         name = re.fullmatch(r"(\w+): 7 given; use (\w+)\.", message)
         assert name is not None and name[1] == name[2], message
-        assert name[1] in arguments, f"--{option} is {name[1]} in Python, which no call takes"
+        assert name[1] in arguments, f"{option} is {name[1]} in Python, which no call takes"
+
+
+def test_every_option_of_the_library_is_an_argument():
+    arguments = dict(_latentree.option_arguments())
+    assert set(arguments.values()) == set(_latentree.option_paths()) - ONLY_IN_THE_LIBRARY
+    assert set(arguments) <= set(inspect.signature(LatentTree.__init__).parameters)
 
 
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        ("--hidden-states: 1 given", "n_states: 1 given"),
-        ("use --parameters em or moments+em", 'use parameters="em" or "moments+em"'),
-        ("use --distance canonical or auto, or change --hidden-states", 'use distance="canonical" or "auto", or change n_states'),
-        ("--unseen missing reads it", 'handle_unknown="missing" reads it'),
-        ("give --validation FILE or a fraction such as 0.1", "give validation_fraction, such as 0.1"),
-        ('a column "--seed" or a--b stays', 'a column "--seed" or a--b stays'),
-        ("learn its parameters first (learn --tree)", "learn its parameters first: LatentTree(tree=...).fit(X)"),
+        ("`parameters.hidden_states`: 1 given", "n_states: 1 given"),
+        ("use `parameters.method` em or moments+em", 'use parameters="em" or "moments+em"'),
+        ("use `distance.estimator` canonical or auto, or change `parameters.hidden_states`", 'use distance="canonical" or "auto", or change n_states'),
+        ("`read.unseen` missing reads it", 'handle_unknown="missing" reads it'),
+        ("give `selection.validation`, such as 0.1", "give validation_fraction, such as 0.1"),
+        ('a column "`x.y`" or `b stays', 'a column "`x.y`" or `b stays'),
+        ("learn its parameters first, with this tree as `learn.tree`", "learn its parameters first: LatentTree(tree=...).fit(X)"),
         (
             "the number is infinite; write missing values as an empty field",
             "the number is infinite; write missing values as NaN or None",

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 use crate::group_file::GroupFile;
+use crate::learn_options::LearnOptionArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -39,9 +41,9 @@ pub(crate) struct Global {
     /// Say nothing but results and errors
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// Seed of everything random; the same seed and data give the same bytes
-    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
+    /// Seed of everything random; the same seed and data give the same bytes [default: 0]
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) seed: Option<u64>,
     /// Number of threads, 1 to 1024 [default: all cores]; results do not depend on it
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
@@ -52,51 +54,64 @@ fn drawn_rows() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(..=latentree::limits::MOST_DRAWN_ROWS)
 }
 
-/// How a data file is read.
-#[derive(Debug, Clone, Args)]
+/// How a data file is read; what is given of it is part of a model's provenance.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Reading data")]
 pub(crate) struct DataArgs {
     /// The first row is data; columns are named x1, x2, …
     #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) no_header: bool,
     /// Long events: the columns that hold the row (patient), the item (code) and, if wanted, a value. Without a value an item is present or not;
     /// values of the same item in a row are added, and an item that a row does not have counts as 0
     #[arg(long, value_name = "ROW,ITEM[,VALUE]")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) events: Option<String>,
     /// Column names of a sparse file, or of a table with --no-header, one a line
     #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) names: Option<PathBuf>,
     /// Encoding of the text: utf-8, utf-16, latin-1, windows-1252 and others [default: utf-8]
     #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) encoding: Option<String>,
     /// Kinds and labels of columns, as JSON
     #[arg(long, value_name = "FILE.json")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) schema: Option<PathBuf>,
     /// Kind of a column: categorical, binary, continuous, count or ignore; * is every column
     #[arg(long, value_name = "NAME=KIND")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) kind: Vec<String>,
     /// Join the labels of a categorical column that occur less than N times as "(other)"; only where kinds are inferred, not with a model
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) min_count: Option<u64>,
     /// Join columns into vector-valued variables by a CSV of items (columns or codes) and their groups. Its columns are "item" and "group",
     /// the only two, or those named after a colon: phecodes.csv.gz:code,phecode. Items that the data lack are ignored; columns without a
     /// group stay as they are
     #[arg(long, value_name = "FILE.csv[:ITEM,GROUP]")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) group: Option<GroupFile>,
     /// Column of row weights, numbers ≥ 0. Rows of weight 0 do not count
     #[arg(long, value_name = "COLUMN")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) weights: Option<String>,
     /// What weights mean: sampling (how many of a population a row stands for; scaled to sum to the number of rows with a positive weight,
     /// which is n in BIC, so that their scale does not matter) or frequency (how often a row was observed: whole numbers, whose sum is n)
     /// [default: sampling]
     #[arg(long, value_name = "KIND", value_parser = ["sampling", "frequency"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) weight_kind: Option<String>,
     /// Column that names rows, such as a patient's number: not a variable when a model is learned, and the first column of tables that infer and
     /// score write
     #[arg(long, value_name = "COLUMN")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<String>,
     /// Labels, and items of events, that the model (or --schema) does not have: missing (with a note that counts them) or error [default: missing; error for --schema]
     #[arg(long, value_name = "missing|error")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unseen: Option<String>,
 }
 
@@ -222,7 +237,7 @@ pub(crate) struct DescribeArgs {
     pub(crate) memory: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct LearnArgs {
     /// Data file, or .moments
@@ -233,80 +248,24 @@ pub(crate) struct LearnArgs {
     /// Learn the tree from this square matrix of distances (CSV or PHYLIP) instead of data
     #[arg(long, value_name = "FILE")]
     pub(crate) distances: Option<PathBuf>,
+    /// Learn as this model was learned: its options, and how its data were read, except for those given here
+    #[arg(long, value_name = "MODEL", conflicts_with = "distances")]
+    pub(crate) from: Option<PathBuf>,
     /// Output file: a model as JSON, or the tree in the format of the ending
     #[arg(short, long, value_name = "MODEL", required_unless_present = "candidates")]
     pub(crate) output: Option<PathBuf>,
-    /// Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind, plrg, reg-clrg, reg-clnj or hclt
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    pub(crate) structure: String,
-    /// Which distance: auto, gaussian, logdet, multivariate, symmetric or canonical
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    pub(crate) distance: String,
-    /// States of the hidden variables, 2 to 1000, or auto: as many as BIC, or the validation rows, ask for [default: 2; continuous columns alone give
-    /// Gaussian hidden variables unless this is given]
-    #[arg(long, value_name = "K|auto")]
-    pub(crate) hidden_states: Option<String>,
-    /// Standard errors that a pair must be from zero to connect two variables: larger cuts off weak ones, 0 keeps all in one tree
-    #[arg(long, value_name = "Z", default_value_t = 2.0)]
-    pub(crate) significance: f64,
-    /// Weight added to each cell of tables of labels
-    #[arg(long, value_name = "WEIGHT", default_value_t = 0.0)]
-    pub(crate) smoothing: f64,
-    /// How much distances may vary within a family (rg, clrg, plrg) [default: three standard errors]
-    #[arg(long, value_name = "LENGTH")]
-    pub(crate) epsilon: Option<f64>,
-    /// Longest distance by which families are found (rg, clrg, plrg) [default: by standard errors]
-    #[arg(long, value_name = "LENGTH")]
-    pub(crate) tau: Option<f64>,
-    /// Merge adjacent nodes whose correlation exceeds this; none or 0 merges none [default: 0.9; none for auto and likelihood; with --distances edges of no length]
-    #[arg(long, value_name = "CORRELATION")]
-    pub(crate) contract: Option<String>,
-    /// Support of every split by this many bootstrap replicates, 1 to 100000
-    #[arg(long, value_name = "N")]
-    pub(crate) bootstrap: Option<usize>,
+    #[command(flatten)]
+    pub(crate) options: LearnOptionArgs,
     /// Keep this tree (Newick, or a model or tree file) and learn its parameters only
     #[arg(long, value_name = "FILE", conflicts_with_all = ["distances", "bootstrap"])]
     pub(crate) tree: Option<PathBuf>,
-    /// How parameters are learned: auto, moments+em, moments, em, distances or none
-    #[arg(long, value_name = "HOW", default_value = "auto")]
-    pub(crate) parameters: String,
-    /// How third moments are decomposed: sidiwo, tpm, svd, svtd or als
-    #[arg(long, value_name = "NAME", default_value = "sidiwo")]
-    pub(crate) decomposition: String,
     /// Write a page to look at, too (one HTML file that needs nothing else)
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
-    /// How moments' hidden states are made to agree between tables: linear (by construction) or huang (triplets, aligned afterwards with drawn states)
-    #[arg(long, value_name = "NAME", default_value = "linear")]
-    pub(crate) alignment: String,
-    /// Where EM starts: moments, lcm (a latent class model's classes in every hidden node) or random [default: moments; lcm for --parameters em]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) start: Option<String>,
-    /// Starts of EM that are tried (lcm and random), 1 to 10000; half as many of a search by BIC
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub(crate) restarts: usize,
-    /// Most passes of EM over the rows, up to 1000000 [default: 500]
-    #[arg(long, value_name = "N")]
-    pub(crate) em_iterations: Option<usize>,
-    /// Relative gain of the log-likelihood at which EM ends [default: 1e-7]
-    #[arg(long, value_name = "GAIN")]
-    pub(crate) em_tolerance: Option<f64>,
-    /// Pseudo-count that EM adds to every cell of its tables [default: 0.01; chosen with --select validation]
-    #[arg(long, value_name = "WEIGHT")]
-    pub(crate) em_smoothing: Option<f64>,
-    /// Rows to validate on: EM stops where their likelihood stops rising. A file with the same columns, or a share of the rows such as 0.1
-    #[arg(long, value_name = "FILE|FRACTION")]
-    pub(crate) validation: Option<String>,
-    /// Search for the best tree (with --structure auto) and numbers of states by this: bic, or validation (the likelihood of the --validation rows)
-    #[arg(long, value_name = "CRITERION")]
-    pub(crate) select: Option<String>,
     /// Print the subtrees that reg-clnj (or reg-clrg) chooses from, with what each gains in BIC, and learn nothing
     #[arg(long, conflicts_with_all = ["distances", "tree"])]
     pub(crate) candidates: bool,
-    /// With reg-clrg and reg-clnj, take the candidates of these inner nodes only
-    #[arg(long, value_name = "V3,V7", value_delimiter = ',')]
-    pub(crate) accept: Option<Vec<String>>,
-    /// Keep the state of EM in this directory, and go on from what is there
+    /// Keep what was found so far in this directory, and go on from what is there: a run that was stopped gives the same bytes in the end
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoint: Option<PathBuf>,
     /// Memory that moments and models may take, such as 8G or 500M: what would exceed it is refused before work starts [default: three quarters

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod group_file;
+mod learn_options;
 mod printer;
 mod signals;
 

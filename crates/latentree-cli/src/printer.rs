@@ -11,6 +11,7 @@ use latentree::Observer;
 use serde_json::Value;
 
 use crate::args::Global;
+use crate::learn_options::with_flags;
 
 /// Prints results and notes, and shows progress.
 pub(crate) struct Printer {
@@ -48,7 +49,11 @@ impl Printer {
         let mut out = io::stdout().lock();
         if self.json {
             self.has_result.store(true, Ordering::Relaxed);
-            serde_json::to_writer(&mut out, json)?;
+            let mut json = json.clone();
+            if let Some(warnings) = json.get_mut("warnings").and_then(Value::as_array_mut) {
+                warnings.iter_mut().for_each(|it| *it = it.as_str().map_or(Value::Null, |text| with_flags(text).into()));
+            }
+            serde_json::to_writer(&mut out, &json)?;
             writeln!(out)?;
         } else {
             human(&mut out)?;
@@ -59,6 +64,7 @@ impl Printer {
     /// Something the user should know, on standard error.
     pub(crate) fn note(&self, message: &str) {
         if !self.quiet {
+            let message = with_flags(message);
             let stage = self.stage.lock();
             let bar = stage.as_ref().ok().and_then(|stage| stage.as_ref()).and_then(|stage| stage.bar.clone());
             match bar {
@@ -71,6 +77,7 @@ impl Printer {
     /// An error, on standard error; with `--json` also as the one object on standard output, unless a result is there already.
     pub(crate) fn error(&self, message: &str) {
         self.finish();
+        let message = with_flags(message);
         eprintln!("error: {message}");
         if self.json && !self.has_result.load(Ordering::Relaxed) {
             let object = serde_json::json!({"error": message});

@@ -34,31 +34,58 @@ pub(crate) fn to_python(error: Error) -> PyErr {
     Failure(error).into()
 }
 
-/// Sentences that speak of files and of the command line, and what to say to callers of Python instead.
-const PHRASES: [(&str, &str); 11] = [
-    ("--validation FILE or a fraction such as 0.1", "validation_fraction, such as 0.1"),
-    ("learn its parameters first (learn --tree)", "learn its parameters first: LatentTree(tree=...).fit(X)"),
-    ("(learn --tree)", "(LatentTree(tree=...).fit(X))"),
+/// Sentences that speak of files, and what to say to callers of Python instead.
+const PHRASES: [(&str, &str); 10] = [
+    ("learn its parameters first, with this tree as `learn.tree`", "learn its parameters first: LatentTree(tree=...).fit(X)"),
     ("write missing values as an empty field", "write missing values as NaN or None"),
     ("write a missing value as an empty field", "write a missing value as NaN or None"),
-    ("give them names (a header, --names)", "give a data frame with column names"),
+    ("give them names (a header, `read.names`)", "give a data frame with column names"),
     ("check the header", "check the column names"),
     ("the file has", "the table has"),
     ("a sparse file", "a sparse matrix"),
     ("leave it out (kind ignore)", "leave it out (kind=\"ignore\" for it)"),
     ("save the file as UTF-8", "decode it first"),
+    ("learn from the data", "fit rows"),
 ];
 
-/// Options that have another name in Python. The others have their own, with `_` for `-`.
-const NAMES: [(&str, &str); 7] = [
-    ("hidden-states", "n_states"),
+/// The options of learning and the arguments that set them.
+pub(crate) const ARGUMENTS: [(&str, &str); 22] = [
+    ("structure.learner", "structure"),
+    ("structure.contract", "contract"),
+    ("structure.epsilon", "epsilon"),
+    ("structure.tau", "tau"),
+    ("structure.bootstrap", "bootstrap"),
+    ("distance.estimator", "distance"),
+    ("distance.significance", "significance"),
+    ("distance.smoothing", "smoothing"),
+    ("parameters.method", "parameters"),
+    ("parameters.hidden_states", "n_states"),
+    ("parameters.decomposition", "decomposition"),
+    ("parameters.alignment", "alignment"),
+    ("em.start", "start"),
+    ("em.restarts", "restarts"),
+    ("em.iterations", "em_iterations"),
+    ("em.tolerance", "em_tolerance"),
+    ("em.smoothing", "em_smoothing"),
+    ("selection.criterion", "select"),
+    ("selection.validation", "validation_fraction"),
+    ("selection.accept", "accept"),
+    ("weight_kind", "weight_kind"),
     ("seed", "random_state"),
-    ("threads", "n_jobs"),
-    ("weights", "sample_weight"),
-    ("validation", "validation_fraction"),
-    ("unseen", "handle_unknown"),
-    ("rows", "n_samples"),
 ];
+
+/// Other options of the library that have another name in Python than the last part of their path.
+const NAMES: [(&str, &str); 4] = [
+    ("read.weights", "sample_weight"),
+    ("read.unseen", "handle_unknown"),
+    ("sample.rows", "n_samples"),
+    ("learn.threads", "n_jobs"),
+];
+
+/// The option that an argument sets.
+pub(crate) fn path_of(argument: &str) -> Option<&'static str> {
+    ARGUMENTS.iter().find(|(_, name)| *name == argument).map(|(path, _)| *path)
+}
 
 /// Values that messages recommend: they are quoted after their option, as in `distance="canonical"`.
 const VALUES: [&str; 26] = [
@@ -90,30 +117,24 @@ const VALUES: [&str; 26] = [
     "validation",
 ];
 
-/// A message for callers of Python: options have the names of Python's arguments (`n_states` for `--hidden-states`) and their
+/// A message for callers of Python: options have the names of Python's arguments (`n_states` for `parameters.hidden_states`) and their
 /// values are quoted, and nothing is said of files where a table was given.
 pub(crate) fn with_python_names(message: &str) -> String {
+    // Marks where values may follow: no message has this character.
+    const MARK: char = '\u{1}';
     let message = PHRASES.iter().fold(message.to_owned(), |text, (from, to)| text.replace(from, to));
-    let mut text = String::with_capacity(message.len());
-    let mut rest = message.as_str();
-    while let Some(at) = rest.find("--") {
-        let (before, after) = (&rest[..at], &rest[at + 2..]);
-        let end = after.find(|c: char| !(c.is_ascii_lowercase() || c == '-')).unwrap_or(after.len());
-        let name = after[..end].trim_end_matches('-');
-        let is_option = after.starts_with(|c: char| c.is_ascii_lowercase())
-            && !before.ends_with(|c: char| c.is_alphanumeric() || c == '-' || c == '"');
-        text.push_str(before);
-        if !is_option {
-            text.push_str("--");
-            text.push_str(&after[..end]);
-            rest = &after[end..];
-            continue;
-        }
-        let python = NAMES.iter().find(|(option, _)| *option == name).map(|it| it.1.to_owned());
-        text.push_str(&python.unwrap_or_else(|| name.replace('-', "_")));
-        rest = quote_values(&after[name.len()..], &mut text);
+    let message = latentree::spelled(&message, |path| {
+        let known = ARGUMENTS.iter().chain(&NAMES).find(|(option, _)| *option == path).map(|it| it.1);
+        let others = ["read", "learn", "sample", "export", "read_model"];
+        let last = path.split_once('.').filter(|(first, _)| others.contains(first)).map(|(_, last)| last);
+        known.or(last).map(|name| format!("{name}{MARK}"))
+    });
+    let mut parts = message.split(MARK);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = quote_values(part, &mut text);
+        text.push_str(rest);
     }
-    text.push_str(rest);
     text
 }
 

@@ -3,89 +3,78 @@
 use std::sync::Arc;
 
 use latentree::MemoryBudget;
-use latentree::data::WeightKind;
-use latentree::distance::{DistanceMatrix, DistanceOptions};
-use latentree::learn::{EmStart, Learned, Learning, Source, Validation, tree_over};
-use latentree::structure::Contraction;
+use latentree::distance::DistanceMatrix;
+use latentree::learn::{LearnOptions, Learned, Learning, Source, tree_over};
 use latentree::tree::{Observed, Tree};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt};
+use pyo3::types::{PyBool, PyDict};
+use serde_json::Value;
 
-use crate::error::{guarded, to_python, with_python_names};
+use crate::error::{ARGUMENTS, guarded, path_of, to_python, with_python_names};
 use crate::model::Model;
 use crate::moments::Moments;
 use crate::table::Table;
 use crate::worker;
 
-/// What an option that is no number needs.
-const NAME: &str = "a name";
-
-/// An option's value, `None` where it is Python's None.
-fn option<'py, T: for<'a> FromPyObject<'a, 'py>>(options: &Bound<'py, PyDict>, name: &str, needed: &str) -> PyResult<Option<T>> {
-    let Some(value) = options.get_item(name)?.filter(|value| !value.is_none()) else { return Ok(None) };
-    let problem =
-        || format!("{name}: {} given; {needed} is needed", value.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string()));
-    if value.is_instance_of::<PyBool>() {
-        return Err(PyTypeError::new_err(problem()));
+fn learning(options: &Bound<'_, PyDict>) -> PyResult<Learning> {
+    let mut found = LearnOptions::default();
+    let mut memory = MemoryBudget::of_machine();
+    for (name, value) in options.iter().filter(|(_, value)| !value.is_none()) {
+        let name: String = name.extract()?;
+        if name == "memory" {
+            let size: String = value.extract().map_err(|_| refused("memory", &value, "a size such as 8G"))?;
+            memory = size.parse().map_err(to_python)?;
+            continue;
+        }
+        let path = path_of(&name).ok_or_else(|| PyTypeError::new_err(format!("there is no option {name}")))?;
+        found.set(path, json(&name, &value)?).map_err(to_python)?;
     }
-    let found: Result<T, _> = value.extract();
-    match found {
-        Ok(found) => Ok(Some(found)),
-        Err(_) if value.is_instance_of::<PyInt>() && needed != NAME => Err(PyValueError::new_err(problem())),
-        Err(_) => Err(PyTypeError::new_err(problem())),
+    Ok(Learning::with_options(found).memory(memory))
+}
+
+/// A value of Python as the library takes it.
+fn json(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if value.is_instance_of::<PyBool>() {
+        return Err(refused(name, value, "a name or a number"));
+    }
+    if let Ok(text) = value.extract::<String>() {
+        return Ok(text.into());
+    }
+    if let Ok(whole) = value.extract::<u64>() {
+        return Ok(whole.into());
+    }
+    if let Ok(whole) = value.extract::<i64>() {
+        return Ok(whole.into());
+    }
+    if let Ok(number) = value.extract::<f64>() {
+        let number = serde_json::Number::from_f64(number);
+        return number
+            .map(Value::Number)
+            .ok_or_else(|| PyValueError::new_err(format!("{name}: {value} given; a finite number is needed")));
+    }
+    match value.extract::<Vec<String>>() {
+        Ok(names) => Ok(names.into()),
+        Err(_) => Err(refused(name, value, "a name or a number")),
     }
 }
 
-fn learning(options: &Bound<'_, PyDict>) -> PyResult<Learning> {
-    let text = |name: &str| option::<String>(options, name, NAME);
-    let number = |name: &str| option::<f64>(options, name, "a number");
-    let whole = |name: &str| option::<usize>(options, name, "a whole number ≥ 0");
-    let significance = number("significance")?.unwrap_or(2.0);
-    let distances = DistanceOptions::new()
-        .estimator(text("distance")?.unwrap_or_else(|| "auto".to_owned()).parse().map_err(to_python)?)
-        .significance((significance != 0.0).then_some(significance))
-        .smoothing(number("smoothing")?.unwrap_or(0.0));
-    let contraction = match options.get_item("contract")?.filter(|value| !value.is_none()) {
-        None => Contraction::ByInput,
-        Some(value) => value.str()?.to_string().parse().map_err(to_python)?,
-    };
-    let start: Option<EmStart> = text("start")?.map(|name| name.parse().map_err(to_python)).transpose()?;
-    let mut learning = Learning::new()
-        .contraction(contraction)
-        .distances(distances)
-        .epsilon(number("epsilon")?)
-        .tau(number("tau")?)
-        .hidden_states(whole("n_states")?)
-        .validation(number("validation_fraction")?.map(Validation::Fraction))
-        .bootstrap(whole("bootstrap")?)
-        .start(start)
-        .em_iterations(whole("em_iterations")?)
-        .em_tolerance(number("em_tolerance")?)
-        .weight_kind(text("weight_kind")?.map_or(Ok(WeightKind::ByValue), |name| name.parse()).map_err(to_python)?)
-        .memory(text("memory")?.map_or_else(|| Ok(MemoryBudget::of_machine()), |size| size.parse()).map_err(to_python)?)
-        .seed(option(options, "seed", "a whole number ≥ 0")?.unwrap_or(0));
-    if let Some(name) = text("structure")? {
-        learning = learning.structure(name.parse().map_err(to_python)?);
-    }
-    if let Some(name) = text("parameters")? {
-        learning = learning.parameters(name.parse().map_err(to_python)?);
-    }
-    if let Some(name) = text("select")? {
-        let auto = whole("n_states")?.is_none();
-        learning = learning.select(Some(name.parse().map_err(to_python)?)).hidden_states_auto(auto);
-    }
-    if let Some(name) = text("decomposition")? {
-        learning = learning.decomposition(name.parse().map_err(to_python)?);
-    }
-    if let Some(restarts) = whole("restarts")? {
-        learning = learning.restarts(restarts);
-    }
-    if let Some(pseudo_count) = number("em_smoothing")? {
-        learning = learning.em_smoothing(Some(pseudo_count));
-    }
-    Ok(learning)
+fn refused(name: &str, value: &Bound<'_, PyAny>, needed: &str) -> PyErr {
+    let shown = value.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
+    PyTypeError::new_err(format!("{name}: {shown} given; {needed} is needed"))
+}
+
+/// The paths of all options of the library.
+#[pyfunction]
+pub(crate) fn option_paths() -> Vec<String> {
+    LearnOptions::paths()
+}
+
+/// The arguments of Python and the options that they set.
+#[pyfunction]
+pub(crate) fn option_arguments() -> Vec<(String, String)> {
+    ARGUMENTS.iter().map(|(path, name)| ((*name).to_owned(), (*path).to_owned())).collect()
 }
 
 /// The result: the model, and what the command line prints as JSON.
@@ -114,7 +103,7 @@ pub(crate) fn learn(
             if let Some(tree) = tree {
                 learning = learning.tree(Some(tree_over(&tree, dataset.schema())?));
             }
-            learning.run(Source::Rows(&mut dataset.source()), progress)
+            learning.run(Source::Rows(&*dataset), progress)
         })?
     } else if let Ok(moments) = source.cast::<Moments>() {
         let sums = moments.get().sums()?;

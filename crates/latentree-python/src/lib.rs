@@ -21,7 +21,7 @@ mod _latentree {
     #[pymodule_export]
     use super::error::python_message;
     #[pymodule_export]
-    use super::learn::{learn, learn_distances};
+    use super::learn::{learn, learn_distances, option_arguments, option_paths};
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]

@@ -9,10 +9,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use latentree::Silent;
-use latentree::data::{KindOverride, ReadOptions, open};
+use latentree::data::{CachedRows, KindOverride, ReadOptions, open};
 use latentree::learn::{EmStart, Learning, ParameterMethod, Source};
 use latentree::structure::{Contraction, LearnerName};
+use latentree::{MemoryBudget, Silent};
 
 fn run(name: &str, path: &Path, options: &ReadOptions, learning: &Learning) {
     if !path.exists() {
@@ -20,8 +20,10 @@ fn run(name: &str, path: &Path, options: &ReadOptions, learning: &Learning) {
         return;
     }
     let begun = Instant::now();
-    let mut reader = open(path, options).expect("the file can be read");
-    let learned = learning.run(Source::Rows(&mut reader), &Silent).expect("a model can be learned");
+    let reader = open(path, options).expect("the file can be read");
+    let learned = learning
+        .run(Source::Rows(&CachedRows::new(reader, MemoryBudget::of_machine())), &Silent)
+        .expect("a model can be learned");
     println!(
         "{name}: {:.2} s, {} hidden, {:?} passes, log-likelihood {:.1}",
         begun.elapsed().as_secs_f64(),

@@ -168,9 +168,12 @@ pub enum Error {
         problem: String,
     },
     /// An option's value is out of its range.
-    #[error("{option}: {problem}")]
+    ///
+    /// Options are named by their paths, in backticks here and in all other messages: `` `em.smoothing` ``. A shell replaces them by its own
+    /// spelling; see [`spelled`](crate::spelled).
+    #[error("`{option}`: {problem}")]
     Option {
-        /// Name of the option, as the user wrote it.
+        /// Path of the option, such as `em.smoothing`.
         option: String,
         /// What is wrong, and what is allowed.
         problem: String,
@@ -225,6 +228,14 @@ impl Error {
     /// Makes an [`Error::Option`].
     pub fn option(option: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Option { option: option.into(), problem: problem.into() }
+    }
+
+    /// What is wrong, without the option's name where it is an [`Error::Option`].
+    pub(crate) fn problem(&self) -> String {
+        match self {
+            Self::Option { problem, .. } => problem.clone(),
+            other => other.to_string(),
+        }
     }
 
     /// The same error with the file named, where the error has a place and none is named yet.

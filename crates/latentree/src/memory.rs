@@ -50,7 +50,7 @@ impl MemoryBudget {
     /// # Errors
     /// [`Error::Option`] of `--memory`, naming the size and the budget.
     pub fn check(self, what: &str, bytes: u64, remedy: &str) -> Result<()> {
-        self.check_option("--memory", what, bytes, &format!("{remedy}, or allow more"))
+        self.check_option("learn.memory", what, bytes, &format!("{remedy}, or allow more"))
     }
 
     /// Fails in the name of the option that asks for a structure if it would not fit: for budgets that the user does not set.
@@ -82,7 +82,7 @@ impl FromStr for MemoryBudget {
 
     /// A number of bytes, or of K, M, G or T (powers of 1024; `KiB`, `MB` and the like mean the same), such as `8G` or `1.5GiB`.
     fn from_str(text: &str) -> Result<Self> {
-        let invalid = || Error::option("--memory", format!("{text:?} is not a size such as 8G or 500M, from 1M up"));
+        let invalid = || Error::option("learn.memory", format!("{text:?} is not a size such as 8G or 500M, from 1M up"));
         let trimmed = text.trim();
         let at = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
         let (number, unit) = trimmed.split_at(at);
@@ -161,7 +161,7 @@ mod tests {
             assert_eq!(bytes(text).unwrap(), expected, "{text}");
         }
         for text in ["", "G", "8X", "-1G", "1K", "nan", "inf", "1e9", "99999999999T", "1..5G"] {
-            assert!(bytes(text).unwrap_err().to_string().contains("--memory"), "{text}");
+            assert!(bytes(text).unwrap_err().to_string().contains("learn.memory"), "{text}");
         }
     }
 
@@ -183,6 +183,6 @@ mod tests {
         let budget = MemoryBudget::new(1 << 30);
         assert!(budget.check("a model", 1 << 30, "ask for fewer states").is_ok());
         let message = budget.check("a model", u64::MAX, "ask for fewer states").unwrap_err().to_string();
-        assert!(["--memory", "16.0 EiB", "1.0 GiB", "fewer states"].iter().all(|part| message.contains(part)), "{message}");
+        assert!(["`learn.memory`", "16.0 EiB", "1.0 GiB", "fewer states"].iter().all(|part| message.contains(part)), "{message}");
     }
 }

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use latentree::Result;
-use latentree::data::{BatchSource, WeightedRows};
+use latentree::data::{CachedRows, WeightedRows};
 use latentree::report::{Goodness, GoodnessOptions, HiddenVariable, goodness};
 
-use super::{note_unseen, open_model, open_model_and_data, refuse_reading, weight_kind};
+use super::{LITTLE_MEMORY, note_unseen, open_model, open_model_and_data, refuse_reading, weight_kind};
 use crate::Failure;
 use crate::args::{DescribeArgs, ModelArgs};
 use crate::printer::{Printer, number, shown, table};
@@ -26,12 +26,11 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
         }
         Some(rows) => {
             let model = ModelArgs { model: args.data.clone(), hidden: Vec::new() };
-            let (model, mut reader) = open_model_and_data(&model, rows, &args.reading, printer)?;
-            let mut weighted =
-                WeightedRows::new(&mut reader, weight_kind(&args.reading)?).map_err(|error| error.in_file(rows))?;
-            let source: &mut dyn BatchSource = &mut weighted;
-            let found = goodness(&model, Some(source), options, printer).map_err(|error| error.in_file(rows))?;
-            (found, Some(note_unseen(&reader, printer)))
+            let (model, reader) = open_model_and_data(&model, rows, &args.reading, printer)?;
+            let kept = CachedRows::new(reader, LITTLE_MEMORY);
+            let weighted = WeightedRows::new(&kept, weight_kind(&args.reading)?).map_err(|error| error.in_file(rows))?;
+            let found = goodness(&model, Some(&weighted), options, printer).map_err(|error| error.in_file(rows))?;
+            (found, Some(kept.of_source(|reader| note_unseen(reader, printer))))
         }
     };
     let mut json = serde_json::to_value(&found).unwrap_or_default();

@@ -1,13 +1,13 @@
 //! `distances DATA -o D.csv`: additive distances between all variables.
 
 use latentree::Result;
-use latentree::data::WeightedRows;
+use latentree::data::{CachedRows, Rows as _, WeightedRows};
 use latentree::distance::{DistanceMatrix, DistanceOptions, check_distances_path, choose_estimator, estimate, pair_moments};
 use latentree::moments::PairMoments;
 use serde_json::json;
 
 use super::files::Files;
-use super::{note_unseen, open_data, pair_options, refuse_reading, weight_kind};
+use super::{LITTLE_MEMORY, note_unseen, open_data, pair_options, refuse_reading, weight_kind};
 use crate::Failure;
 use crate::args::DistancesArgs;
 use crate::printer::{Printer, number};
@@ -77,10 +77,10 @@ fn open_moments(args: &DistancesArgs, options: &DistanceOptions, printer: &Print
         refuse_reading(&args.reading, MOMENTS_ARE_READ)?;
         return Ok(PairMoments::load(path)?.scaled(kind));
     }
-    let mut reader = open_data(path, &args.reading, printer)?;
-    let mut rows = WeightedRows::new(&mut reader, kind).map_err(|error| error.in_file(path))?;
-    let moments = pair_moments(&mut rows, options, pair_options(args.memory.as_deref())?, printer)?.scaled(kind);
-    note_unseen(&reader, printer);
+    let rows = CachedRows::new(open_data(path, &args.reading, printer)?, LITTLE_MEMORY);
+    let weighted = WeightedRows::new(&rows, kind).map_err(|error| error.in_file(path))?;
+    let moments = pair_moments(&mut *weighted.open()?, options, pair_options(args.memory.as_deref())?, printer)?.scaled(kind);
+    rows.of_source(|reader| note_unseen(reader, printer));
     Ok(moments)
 }
 

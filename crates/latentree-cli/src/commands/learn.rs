@@ -1,17 +1,16 @@
 //! `learn DATA -o MODEL`: the hidden tree behind data, and its parameters.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use latentree::data::{BatchSource, Dataset, Reader, Unseen, WeightedRows};
-use latentree::distance::{DistanceMatrix, DistanceOptions};
-use latentree::learn::{Criterion, EmStart, Learned, Learning, Source, Stage, Validation, tree_over};
-use latentree::model::{Marginal, ModelFile};
+use latentree::data::{CachedRows, Dataset, Reader, Rows, Schema, Unseen, WeightedRows};
+use latentree::distance::DistanceMatrix;
+use latentree::learn::{LearnOptions, Learned, Learning, Source, Stage, Validation, tree_over};
+use latentree::model::{Marginal, ModelFile, Provenance};
 use latentree::moments::PairMoments;
 use latentree::report::{self, Format, GoodnessOptions, PageOptions, View};
 use latentree::selection::CandidateScore;
-use latentree::structure::Contraction;
 use latentree::tree::Tree;
 use latentree::{ColIx, Error, NodeIx, Result, Silent};
 use serde_json::json;
@@ -20,7 +19,7 @@ use super::distances::MOMENTS_ARE_READ;
 use super::files::Files;
 use super::report::{shown_name, write_page};
 use super::simulate::read_tree;
-use super::{check_page, is_stream, memory, note_unseen, open_data, read_options, refuse_reading, weight_kind};
+use super::{check_page, is_stream, memory, note_unseen, open_data, open_model_file, read_options, refuse_reading};
 use crate::Failure;
 use crate::args::LearnArgs;
 use crate::printer::{Printer, number};
@@ -30,21 +29,28 @@ const SHOWN_NODES: usize = 60;
 
 /// What was opened.
 enum Opened {
-    Rows(Box<Reader>),
+    Rows(Box<CachedRows<Reader>>),
     Moments(Box<PairMoments>),
     Distances(DistanceMatrix),
 }
 
-pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
-    let mut learning = learning(args, seed)?;
+pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Result<(), Failure> {
+    let from = args.from.as_deref().map(|path| open_model_file(path, &[], None)).transpose()?;
+    let provenance = from.as_ref().map(ModelFile::provenance);
+    let args = &with_reading_of(args, provenance)?;
+    let mut learning = learning(args, provenance, seed)?;
+    let validation_file = validation_file(args);
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
-    let path =
-        args.distances.as_ref().or(args.data.as_ref()).ok_or_else(|| Error::option("learn", "give DATA, or --distances FILE"))?;
-    let validated = args.validation.as_deref().map(Path::new).filter(|path| path.exists());
+    let path = args
+        .distances
+        .as_ref()
+        .or(args.data.as_ref())
+        .ok_or_else(|| Error::option("--distances", "give DATA, or a matrix of distances"))?;
     Files::new()
         .input("DATA", path)
         .input_if("--tree", args.tree.as_deref())
-        .input_if("--validation", validated)
+        .input_if("--from", args.from.as_deref())
+        .input_if("--validation", validation_file.as_deref())
         .reading(&args.reading)
         .output("-o", output)
         .output_if("--report", args.report.as_deref())
@@ -54,39 +60,51 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
     let begun = Instant::now();
     let opened = open(args, path, printer)?;
     let reading = begun.elapsed().as_secs_f64();
-    if let Some(file) = &args.tree {
-        let tree = read_tree(file, &[])?;
+    // A tree that was given to the run of --from is that of its model.
+    let given = from.as_ref().filter(|file| file.provenance().options.get("structure").is_some_and(|name| name == "given"));
+    let given = given.and_then(|file| Some((args.from.as_ref()?, file.tree().clone())));
+    let tree = match &args.tree {
+        Some(file) => Some((file, read_tree(file, &[])?)),
+        None => given,
+    };
+    if let Some((file, tree)) = tree {
         let schema = match &opened {
-            Opened::Rows(reader) => reader.schema(),
+            Opened::Rows(rows) => rows.schema(),
             Opened::Moments(moments) => moments.schema(),
             Opened::Distances(_) => return Err(Error::option("--tree", "it needs data to learn its parameters from").into()),
         };
         learning = learning.tree(Some(tree_over(&tree, schema).map_err(|error| error.in_file(file))?));
     }
     let mut unseen = Unseen::default();
-    if let (Some(text), Opened::Rows(reader)) = (&args.validation, &opened) {
-        let (rows, found) = validation(text, args, reader, printer)?;
-        learning = learning.validation(Some(rows));
-        unseen = found;
-    } else if args.validation.is_some() {
-        return Err(Error::option("--validation", "it stops EM, which needs rows to learn from; learn from the data").into());
+    match (&validation_file, &opened) {
+        (None, _) => {}
+        (Some(file), Opened::Rows(rows)) => {
+            let (held_out, found) = validation(file, args, rows.schema(), printer)?;
+            learning = learning.validation(Some(held_out));
+            unseen = found;
+        }
+        (Some(_), _) => {
+            let problem = "it stops EM, which needs rows to learn from; learn from the data";
+            return Err(Error::option("selection.validation", problem).into());
+        }
     }
     if args.candidates {
-        let Opened::Rows(mut reader) = opened else {
+        let Opened::Rows(rows) = opened else {
             return Err(Error::option("--candidates", "they are compared by models of rows; learn from the data").into());
         };
-        let candidates = learning.candidates(Source::Rows(&mut *reader), printer).map_err(|error| error.in_file(path))?;
-        note_unseen(&reader, printer);
+        let candidates = learning.candidates(Source::Rows(&*rows), printer).map_err(|error| error.in_file(path))?;
+        rows.of_source(|reader| note_unseen(reader, printer));
         return Ok(super::learn_candidates::show(&candidates, printer)?);
     }
-    let mut opened = opened;
-    let learned = match &mut opened {
-        Opened::Rows(reader) => learning.run(Source::Rows(&mut **reader), printer).map(|learned| {
-            let mut learned = learned.with_data_digest(reader.digest());
-            // Of the rows to learn from, only labels that --schema does not list can be unseen.
-            unseen.labels.extend(note_unseen(reader, printer).labels);
-            learned.warnings.splice(0..0, reader.warnings().iter().cloned().chain(unseen.notes()));
-            learned
+    let learned = match &opened {
+        Opened::Rows(rows) => learning.run(Source::Rows(&**rows), printer).map(|learned| {
+            rows.of_source(|reader| {
+                let mut learned = learned.with_data(reader.digest(), serde_json::to_value(&args.reading).ok());
+                // Of the rows to learn from, only labels that --schema does not list can be unseen.
+                unseen.labels.extend(note_unseen(reader, printer).labels);
+                learned.warnings.splice(0..0, reader.warnings().iter().cloned().chain(unseen.notes()));
+                learned
+            })
         }),
         Opened::Moments(moments) => learning.run(Source::Moments((**moments).clone()), printer),
         Opened::Distances(distances) => learning.run(Source::Distances(distances.clone()), printer),
@@ -95,9 +113,9 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
     learned.stages.insert(0, Stage { name: "reading".to_owned(), seconds: reading });
     write(&learned.file, format, output)?;
     if let Some(page) = &args.report {
-        let mut rows = match &mut opened {
-            Opened::Rows(reader) if matches!(learned.file, ModelFile::LatentTree(_)) => {
-                Some(WeightedRows::new(&mut **reader, weight_kind(&args.reading)?)?)
+        let rows = match &opened {
+            Opened::Rows(rows) if matches!(learned.file, ModelFile::LatentTree(_)) => {
+                Some(WeightedRows::new(&**rows, learning.options().weight_kind)?)
             }
             _ => None,
         };
@@ -105,71 +123,56 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
         for stage in &learned.stages {
             options = options.stage(&stage.name, stage.seconds);
         }
-        write_page(page, &learned.file, rows.as_mut().map(|rows| rows as &mut dyn BatchSource), &options, printer)?;
+        write_page(page, &learned.file, rows.as_ref().map(|rows| rows as &dyn Rows), &options, printer)?;
     }
     if is_stream(output) {
         return Ok(());
     }
-    Ok(show(args, &learned, &unseen, printer)?)
+    Ok(show(args, args.options.get("structure.bootstrap"), &learned, &unseen, printer)?)
 }
 
-fn learning(args: &LearnArgs, seed: u64) -> Result<Learning> {
-    let distances = DistanceOptions::new()
-        .estimator(args.distance.parse()?)
-        .significance((args.significance != 0.0).then_some(args.significance))
-        .smoothing(args.smoothing);
-    let contraction = args.contract.as_deref().map_or(Ok(Contraction::ByInput), str::parse)?;
-    let (hidden_states, is_auto) = match args.hidden_states.as_deref() {
-        None => (None, false),
-        Some("auto") => (None, true),
-        Some(text) => {
-            let number = text.parse::<usize>();
-            let problem = format!("{text:?} is not auto or a number of states, 2 to 1000");
-            (Some(number.map_err(|_| Error::option("--hidden-states", problem))?), false)
+/// The options: those of `--from`, with what is given on the command line.
+fn learning(args: &LearnArgs, from: Option<&Provenance>, seed: Option<u64>) -> Result<Learning> {
+    let mut options = match (&args.from, from) {
+        (Some(path), Some(provenance)) => {
+            let learn = provenance.learn.clone().ok_or_else(|| {
+                Error::option("learn.from", format!("{} does not say with which options it was learned", path.display()))
+            })?;
+            LearnOptions::from_json(learn)?
         }
+        _ => LearnOptions::default(),
     };
-    let select: Option<Criterion> = args.select.as_deref().map(str::parse).transpose()?;
-    let start: Option<EmStart> = args.start.as_deref().map(str::parse).transpose()?;
-    Ok(Learning::new()
-        .weight_kind(weight_kind(&args.reading)?)
-        .memory(memory(args.memory.as_deref())?)
-        .structure(args.structure.parse()?)
-        .contraction(contraction)
-        .epsilon(args.epsilon)
-        .tau(args.tau)
-        .distances(distances)
-        .hidden_states(hidden_states)
-        .hidden_states_auto(is_auto)
-        .select(select)
-        .accept(args.accept.clone())
-        .checkpoint(args.checkpoint.clone())
-        .bootstrap(args.bootstrap)
-        .parameters(args.parameters.parse()?)
-        .decomposition(args.decomposition.parse()?)
-        .alignment(args.alignment.parse()?)
-        .start(start)
-        .restarts(args.restarts)
-        .em_iterations(args.em_iterations)
-        .em_tolerance(args.em_tolerance)
-        .em_smoothing(args.em_smoothing)
-        .seed(seed))
+    let validation_file = validation_file(args).is_some();
+    args.options.apply(&mut options, if validation_file { &["selection.validation"] } else { &[] })?;
+    if validation_file {
+        options.set("selection.validation", serde_json::Value::Null)?;
+    }
+    if let Some(kind) = &args.reading.weight_kind {
+        options.set("weight_kind", kind.as_str().into())?;
+    }
+    if let Some(seed) = seed {
+        options.set("seed", seed.into())?;
+    }
+    Ok(Learning::with_options(options).memory(memory(args.memory.as_deref())?).checkpoint(args.checkpoint.clone()))
 }
 
-/// Rows to validate on: a share of the data, or a file with their columns.
-fn validation(text: &str, args: &LearnArgs, reader: &Reader, printer: &Printer) -> Result<(Validation, Unseen)> {
-    let path = Path::new(text);
-    match text.parse::<f64>() {
-        Ok(fraction) if !path.exists() => return Ok((Validation::Fraction(fraction), Unseen::default())),
-        _ => {}
-    }
-    let mut options = read_options(&args.reading)?.schema(Arc::clone(reader.schema()));
+/// The file of `--validation`, where it is not a fraction.
+fn validation_file(args: &LearnArgs) -> Option<PathBuf> {
+    let value = args.options.get("selection.validation")?;
+    let path = PathBuf::from(value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    (value.is_string() || path.exists()).then_some(path)
+}
+
+/// Rows to validate on, of a file with the columns of the data.
+fn validation(path: &Path, args: &LearnArgs, schema: &Arc<Schema>, printer: &Printer) -> Result<(Validation, Unseen)> {
+    let mut options = read_options(&args.reading)?.schema(Arc::clone(schema));
     // Which labels are rare is told by the data.
     options.min_count = None;
     // Rows to validate on need no names, and may have others.
     options.id = None;
     let mut rows = latentree::data::open(path, &options)?;
     let names = |columns: &[ColIx]| {
-        let names = columns.iter().take(5).map(|&column| reader.schema().column(column).name.as_str());
+        let names = columns.iter().take(5).map(|&column| schema.column(column).name.as_str());
         names.collect::<Vec<_>>().join(", ")
     };
     if !rows.absent_columns().is_empty() {
@@ -190,10 +193,25 @@ fn validation(text: &str, args: &LearnArgs, reader: &Reader, printer: &Printer) 
     Ok((Validation::Rows(dataset), unseen))
 }
 
+/// The arguments, with the reading options of `--from` where none are given here.
+fn with_reading_of(args: &LearnArgs, from: Option<&Provenance>) -> Result<LearnArgs> {
+    let mut args = args.clone();
+    if let Some(read) = from.and_then(|provenance| provenance.read.clone()) {
+        let given = serde_json::to_value(&args.reading).unwrap_or_default();
+        let mut read = read;
+        if let (Some(read), Some(given)) = (read.as_object_mut(), given.as_object()) {
+            read.extend(given.clone());
+        }
+        args.reading = serde_json::from_value(read)
+            .map_err(|error| Error::option("learn.from", format!("how its data were read is not understood: {error}")))?;
+    }
+    Ok(args)
+}
+
 fn open(args: &LearnArgs, path: &Path, printer: &Printer) -> Result<Opened> {
     if args.distances.is_some() {
-        let is_default = args.distance == "auto" && args.hidden_states.is_none() && args.smoothing == 0.0;
-        if !is_default {
+        let given = ["distance.estimator", "parameters.hidden_states", "distance.smoothing"];
+        if given.iter().any(|path| args.options.get(path).is_some()) {
             return Err(Error::option(
                 "--distances",
                 "the distances are given: leave out --distance, --hidden-states and --smoothing",
@@ -206,7 +224,7 @@ fn open(args: &LearnArgs, path: &Path, printer: &Printer) -> Result<Opened> {
         refuse_reading(&args.reading, MOMENTS_ARE_READ)?;
         return Ok(Opened::Moments(Box::new(PairMoments::load(path)?)));
     }
-    Ok(Opened::Rows(Box::new(open_data(path, &args.reading, printer)?)))
+    Ok(Opened::Rows(Box::new(CachedRows::new(open_data(path, &args.reading, printer)?, memory(args.memory.as_deref())?))))
 }
 
 /// Writes the model, or only its tree where the ending asks for a format of trees.
@@ -217,10 +235,16 @@ fn write(file: &ModelFile, format: Format, path: &Path) -> Result<()> {
     }
 }
 
-fn show(args: &LearnArgs, learned: &Learned, unseen: &Unseen, printer: &Printer) -> std::io::Result<()> {
+fn show(
+    args: &LearnArgs,
+    bootstrap: Option<&serde_json::Value>,
+    learned: &Learned,
+    unseen: &Unseen,
+    printer: &Printer,
+) -> std::io::Result<()> {
     let tree = learned.tree();
     let mut json = learned.to_json();
-    json["bootstrap"] = json!(args.bootstrap);
+    json["bootstrap"] = json!(bootstrap);
     json["unseen"] = json!(unseen);
     if printer.is_json()
         && let Some(model) = learned.model()
@@ -265,7 +289,7 @@ fn show(args: &LearnArgs, learned: &Learned, unseen: &Unseen, printer: &Printer)
         }
         write_hidden(out, tree, &learned.file)?;
         if tree.n_nodes() <= SHOWN_NODES {
-            let legend = if args.bootstrap.is_some() { "lengths, and support by the bootstrap" } else { "lengths" };
+            let legend = if bootstrap.is_some() { "lengths, and support by the bootstrap" } else { "lengths" };
             write!(out, "\ntree ({legend}; hidden variables in parentheses)\n{}", report::to_text(&learned.file))?;
         }
         Ok(())

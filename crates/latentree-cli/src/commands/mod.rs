@@ -35,10 +35,10 @@ use crate::printer::Printer;
 
 /// Runs a verb.
 pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
-    let seed = cli.global.seed;
+    let seed = cli.global.seed.unwrap_or(0);
     match cli.command {
         Command::Describe(args) => describe::run(&args, printer),
-        Command::Learn(args) => learn::run(&args, seed, printer),
+        Command::Learn(args) => learn::run(&args, cli.global.seed, printer),
         Command::Score(args) => score::run(&args, printer),
         Command::Query(args) => query::run(&args, printer),
         Command::Infer(args) => infer::run(&args, printer),
@@ -152,6 +152,9 @@ fn note_unseen(reader: &Reader, printer: &Printer) -> Unseen {
 fn weight_kind(args: &DataArgs) -> Result<WeightKind> {
     args.weight_kind.as_deref().unwrap_or("sampling").parse()
 }
+
+/// Memory of verbs that read rows a few times only: what fits half of it is kept, more is read again.
+const LITTLE_MEMORY: MemoryBudget = MemoryBudget::new(256 << 20);
 
 /// The budget of `--memory`.
 fn memory(size: Option<&str>) -> Result<MemoryBudget> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use latentree::data::{BatchSource, WeightedRows};
+use latentree::data::{CachedRows, Rows, WeightedRows};
 use latentree::model::ModelFile;
 use latentree::report::{PageOptions, page};
 use latentree::{Error, Result};
@@ -10,7 +10,9 @@ use serde_json::json;
 
 use super::files::Files;
 use super::simulate::{is_newick, read_tree};
-use super::{check_page, is_stream, note_unseen, open_model_and_data, open_model_file, refuse_reading, weight_kind};
+use super::{
+    LITTLE_MEMORY, check_page, is_stream, note_unseen, open_model_and_data, open_model_file, refuse_reading, weight_kind,
+};
 use crate::Failure;
 use crate::args::ReportArgs;
 use crate::printer::Printer;
@@ -40,12 +42,11 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
         }
         Some(data) => {
             options = options.data_name(shown_name(data));
-            let (model, mut reader) = open_model_and_data(&args.model, data, &args.reading, printer)?;
-            let mut weighted =
-                WeightedRows::new(&mut reader, weight_kind(&args.reading)?).map_err(|error| error.in_file(data))?;
-            let source: &mut dyn BatchSource = &mut weighted;
-            let html = page(&model, Some(source), &options, printer)?;
-            unseen = Some(note_unseen(&reader, printer));
+            let (model, reader) = open_model_and_data(&args.model, data, &args.reading, printer)?;
+            let rows = CachedRows::new(reader, LITTLE_MEMORY);
+            let weighted = WeightedRows::new(&rows, weight_kind(&args.reading)?).map_err(|error| error.in_file(data))?;
+            let html = page(&model, Some(&weighted), &options, printer)?;
+            unseen = Some(rows.of_source(|reader| note_unseen(reader, printer)));
             (ModelFile::from(model), html)
         }
         None => {
@@ -81,7 +82,7 @@ fn save(path: &Path, html: &str) -> Result<()> {
 pub(super) fn write_page(
     path: &Path,
     file: &ModelFile,
-    rows: Option<&mut dyn BatchSource>,
+    rows: Option<&dyn Rows>,
     options: &PageOptions,
     printer: &Printer,
 ) -> Result<()> {

@@ -60,8 +60,13 @@ impl Folder {
                 if path.is_dir() {
                     content.insert(path.clone(), None);
                     folders.push(path);
-                } else {
-                    content.insert(path.clone(), Some(std::fs::read(&path).expect("the file can be read")));
+                    continue;
+                }
+                match std::fs::read(&path) {
+                    Ok(bytes) => drop(content.insert(path, Some(bytes))),
+                    // A program that is still running may have renamed or removed it.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(error) => panic!("{} can be read: {error}", path.display()),
                 }
             }
         }

@@ -89,20 +89,24 @@ fn candidates_are_listed_and_a_person_takes_some_of_them() {
 #[test]
 fn a_run_that_goes_on_from_a_checkpoint_has_the_bytes_of_one_never_interrupted() {
     let folder = rows(3);
-    for how in ["em --start lcm", "em --start random --restarts 3", "moments+em --validation v.csv"] {
+    for how in [
+        "em --start lcm",
+        "em --start random --restarts 3",
+        "moments+em --validation v.csv",
+        "auto --select bic --restarts 2",
+        "em --select validation --validation 0.2 --seed 7",
+    ] {
         let learn =
             |rest: &str| format!("learn d.csv --structure clnj --hidden-states 3 --parameters {how} --em-iterations 45 {rest}");
         folder.succeed(&learn("-o plain.json"));
         let directory = how.split_whitespace().last().expect("a word");
         let directory = format!("state-{directory}");
         folder.succeed(&learn(&format!("-o first.json --checkpoint {directory}")));
-        assert!(folder.path(&directory).join("em.json").exists() || how.contains("validation"), "{how}");
-        // The last state saved is from before the end: this goes on from it.
         folder.succeed(&learn(&format!("-o second.json --checkpoint {directory} --threads 1")));
         assert_eq!(folder.text("plain.json"), folder.text("first.json"), "{how}");
         assert_eq!(folder.text("plain.json"), folder.text("second.json"), "{how}");
     }
-    let other = folder.run("learn d.csv --structure clnj --hidden-states 2 --parameters em --checkpoint state-3 -o o.json");
+    let other = folder.run("learn d.csv --structure clnj --hidden-states 2 --parameters em --checkpoint state-lcm -o o.json");
     assert!(other.code == Some(2) && other.stderr.contains("another run"), "{other:?}");
 }
 
@@ -155,4 +159,31 @@ fn rows_that_are_all_the_same_and_hidden_states_that_die_are_told_and_kept() {
         json["warnings"].as_array().is_some_and(|all| all.iter().any(says)) || number(&json["log_likelihood"]) < 0.0,
         "{json}"
     );
+}
+
+#[test]
+fn a_run_is_repeated_from_its_model() {
+    let folder = rows(3);
+    let options =
+        "--structure clrg --hidden-states 3 --em-iterations 7 --em-smoothing 0.5 --contract 0.85 --seed 5 --kind x1=categorical";
+    folder.succeed(&format!("learn d.csv {options} -o first.json"));
+    folder.succeed("learn --from first.json d.csv -o second.json");
+    assert_eq!(folder.text("first.json"), folder.text("second.json"));
+    // What is given overrides it.
+    folder.succeed(&format!("learn d.csv {options} --em-iterations 9 -o nine.json"));
+    folder.succeed("learn --from first.json d.csv --em-iterations 9 -o again.json");
+    assert_eq!(folder.text("nine.json"), folder.text("again.json"));
+    // A given tree is the model's.
+    folder.succeed("export first.json --format newick -o t.nwk");
+    folder.succeed("learn d.csv --tree t.nwk --em-iterations 5 -o given.json");
+    folder.succeed("learn --from given.json d.csv -o given2.json");
+    assert_eq!(folder.text("given.json"), folder.text("given2.json"));
+    // Models of others do not say how they were learned, and unknown options fail here only.
+    let text = folder.text("first.json").replacen("\"em\":{", "\"em\":{\"speed\":3,", 1);
+    let text: String = text.lines().filter(|line| !line.contains("\"checksum\"")).map(|line| format!("{line}\n")).collect();
+    assert!(text.contains("\"speed\""));
+    folder.write("odd.json", text.as_bytes());
+    folder.succeed("score odd.json d.csv");
+    let refused = folder.run("learn --from odd.json d.csv -o o.json");
+    assert!(refused.code == Some(2) && refused.stderr.contains("--from") && refused.stderr.contains("speed"), "{refused:?}");
 }

@@ -159,6 +159,26 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Bytes that the cells and weights take.
+    #[must_use]
+    pub fn n_bytes(&self) -> u64 {
+        let cells = match &self.block {
+            Block::Dense(columns) => columns
+                .iter()
+                .map(|column| match column {
+                    ColumnData::Codes8(codes) => codes.len(),
+                    ColumnData::Codes(codes) => size_of_val(codes.as_slice()),
+                    ColumnData::Reals(values) => size_of_val(values.as_slice()),
+                })
+                .sum(),
+            Block::Sparse(rows) => {
+                let values = rows.values.as_ref().map_or(0, |values| size_of_val(values.as_slice()));
+                size_of_val(rows.starts.as_slice()) + size_of_val(rows.columns.as_slice()) + values
+            }
+        };
+        (cells + self.weights.as_ref().map_or(0, |weights| size_of_val(weights.as_slice()))) as u64
+    }
+
     /// Weight of a row.
     #[must_use]
     pub fn weight(&self, row: usize) -> f64 {

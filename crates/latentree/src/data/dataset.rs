@@ -101,8 +101,13 @@ impl Dataset {
         while let Some(batch) = source.next_batch()? {
             batches.push(batch);
         }
+        Ok(Self::from_shared(Arc::clone(source.schema()), batches))
+    }
+
+    /// A table of batches that others may hold, too.
+    pub(super) fn from_shared(schema: Arc<Schema>, batches: Vec<Arc<Batch>>) -> Self {
         let n_rows = batches.iter().map(|batch| batch.n_rows as u64).sum();
-        Ok(Self { schema: Arc::clone(source.schema()), batches, n_rows })
+        Self { schema, batches, n_rows }
     }
 
     /// What the columns mean.

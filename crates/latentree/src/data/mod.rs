@@ -6,6 +6,7 @@
 mod batch;
 mod dataset;
 mod read;
+mod rows;
 mod schema;
 mod select;
 mod source;
@@ -19,6 +20,7 @@ pub use read::{
     from_sparse_rows, from_values, open,
 };
 pub use read::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
+pub use rows::{CachedRows, JournaledRows, Reopened, Rows};
 pub use schema::{Column, Kind, Schema, SchemaBuilder, Variable};
 pub use select::SelectedRows;
 pub(crate) use select::select_rows;

@@ -30,3 +30,21 @@ pub trait BatchSource: Send {
         None
     }
 }
+
+impl<S: BatchSource + ?Sized> BatchSource for &mut S {
+    fn schema(&self) -> &Arc<Schema> {
+        (**self).schema()
+    }
+
+    fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
+        (**self).next_batch()
+    }
+
+    fn rewind(&mut self) -> Result<()> {
+        (**self).rewind()
+    }
+
+    fn n_rows_hint(&self) -> Option<u64> {
+        (**self).n_rows_hint()
+    }
+}

@@ -8,8 +8,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{Batch, BatchSource, Schema};
+use super::{Batch, BatchSource, Dataset, Rows, Schema};
 use crate::error::{Error, Place, Result};
+use crate::journal::Journal;
 
 /// What row weights mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -46,6 +47,8 @@ impl fmt::Display for WeightKind {
     }
 }
 
+crate::named::by_name!(WeightKind);
+
 impl FromStr for WeightKind {
     type Err = Error;
 
@@ -53,7 +56,7 @@ impl FromStr for WeightKind {
         Self::ALL
             .into_iter()
             .find(|kind| kind.name() == name)
-            .ok_or_else(|| Error::option("--weight-kind", format!("{name:?} is not sampling, frequency or auto")))
+            .ok_or_else(|| Error::option("weight_kind", format!("{name:?} is not sampling, frequency or auto")))
     }
 }
 
@@ -145,7 +148,7 @@ impl Seen {
                     "the weight {weight} of row {} is not a whole number, as frequencies are; sampling takes any weights ≥ 0",
                     row + 1
                 );
-                return Err(Error::option("--weight-kind", problem));
+                return Err(Error::option("weight_kind", problem));
             }
             (WeightKind::Frequency, None) | (WeightKind::ByValue, None) => true,
             (WeightKind::Sampling, _) | (WeightKind::ByValue, Some(_)) => false,
@@ -167,33 +170,38 @@ impl Seen {
     }
 }
 
-/// The rows of a source, their weights scaled to mean what a [`WeightKind`] says.
+/// Rows whose weights are scaled to mean what a [`WeightKind`] says.
 ///
 /// # Example
 /// ```
 /// use std::sync::Arc;
-/// use latentree::data::{BatchSource, ColumnData, Dataset, Kind, Schema, WeightKind, WeightedRows};
+/// use latentree::data::{ColumnData, Dataset, Kind, Rows as _, Schema, WeightKind, WeightedRows};
 /// let schema = Arc::new(Schema::builder().scalar("a", Kind::binary()).build()?);
 /// let columns = vec![ColumnData::Codes8(vec![0, 1, 1])];
 /// let data = Dataset::from_columns(schema, columns, Some(vec![0.001, 0.003, 0.0]))?;
-/// let mut source = data.source();
-/// let mut rows = WeightedRows::new(&mut source, WeightKind::Sampling)?;
-/// assert_eq!(rows.next_batch()?.unwrap().weights, Some(vec![0.5, 1.5, 0.0]));
+/// let rows = WeightedRows::new(&data, WeightKind::Sampling)?;
+/// assert_eq!(rows.open()?.next_batch()?.unwrap().weights, Some(vec![0.5, 1.5, 0.0]));
 /// # Ok::<(), latentree::Error>(())
 /// ```
 pub struct WeightedRows<'a> {
-    source: &'a mut dyn BatchSource,
+    rows: &'a dyn Rows,
     scale: WeightScale,
+    /// The rows with their weights changed, where they are in memory.
+    table: Option<Dataset>,
 }
 
 impl<'a> WeightedRows<'a> {
-    /// The rows of a source, from its start.
+    /// These rows; their weights are looked through.
     ///
     /// # Errors
     /// Those of [`WeightScale::of`].
-    pub fn new(source: &'a mut dyn BatchSource, kind: WeightKind) -> Result<Self> {
-        let scale = WeightScale::of(source, kind)?;
-        Ok(Self { source, scale })
+    pub fn new(rows: &'a dyn Rows, kind: WeightKind) -> Result<Self> {
+        let scale = WeightScale::of(&mut *rows.open()?, kind)?;
+        let table = match rows.dataset() {
+            Some(_) if scale.change != Change::Keep => Some(Dataset::read(&mut Scaled { source: rows.open()?, scale })?),
+            _ => None,
+        };
+        Ok(Self { rows, scale, table })
     }
 
     /// Whether a row of weight w stands for w rows; so it does without weights.
@@ -208,7 +216,39 @@ impl fmt::Debug for WeightedRows<'_> {
     }
 }
 
-impl BatchSource for WeightedRows<'_> {
+impl Rows for WeightedRows<'_> {
+    fn schema(&self) -> &Arc<Schema> {
+        self.rows.schema()
+    }
+
+    fn open(&self) -> Result<Box<dyn BatchSource + '_>> {
+        match &self.table {
+            Some(table) => table.open(),
+            None if self.scale.change == Change::Keep => self.rows.open(),
+            None => Ok(Box::new(Scaled { source: self.rows.open()?, scale: self.scale })),
+        }
+    }
+
+    fn dataset(&self) -> Option<&Dataset> {
+        if self.scale.change == Change::Keep { self.rows.dataset() } else { self.table.as_ref() }
+    }
+
+    fn n_rows_hint(&self) -> Option<u64> {
+        self.rows.n_rows_hint()
+    }
+
+    fn journal(&self) -> Option<&Journal> {
+        self.rows.journal()
+    }
+}
+
+/// A source whose weights are changed as they come.
+struct Scaled<'a> {
+    source: Box<dyn BatchSource + 'a>,
+    scale: WeightScale,
+}
+
+impl BatchSource for Scaled<'_> {
     fn schema(&self) -> &Arc<Schema> {
         self.source.schema()
     }
@@ -229,15 +269,15 @@ impl BatchSource for WeightedRows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{ColumnData, Dataset, Kind};
+    use crate::data::{ColumnData, Kind};
 
     fn scaled(weights: &[f64], kind: WeightKind) -> Result<Option<Vec<f64>>> {
         let schema = Arc::new(Schema::builder().scalar("a", Kind::Continuous).build().unwrap());
         let columns = vec![ColumnData::Reals(vec![1.0; weights.len()])];
         let data = Dataset::from_columns(schema, columns, Some(weights.to_vec())).unwrap();
-        let mut source = data.source();
-        let rows = Dataset::read(&mut WeightedRows::new(&mut source, kind)?)?;
-        Ok(rows.batches()[0].weights.clone())
+        let rows = WeightedRows::new(&data, kind)?;
+        let first = rows.open()?.next_batch()?.unwrap();
+        Ok(first.weights.clone())
     }
 
     #[test]
@@ -258,7 +298,7 @@ mod tests {
         assert_eq!(scaled(&[2.0, 0.0, 3.0], WeightKind::Frequency).unwrap(), Some(vec![2.0, 0.0, 3.0]));
         assert_eq!(scaled(&[2.0; 2], WeightKind::Frequency).unwrap(), Some(vec![2.0; 2]));
         let message = scaled(&[2.0, 0.5], WeightKind::Frequency).unwrap_err().to_string();
-        assert!(message.contains("--weight-kind") && message.contains("0.5 of row 2"), "{message}");
+        assert!(message.contains("weight_kind") && message.contains("0.5 of row 2"), "{message}");
     }
 
     #[test]

@@ -120,7 +120,7 @@ pub(super) fn resolve(moments: &PairMoments, variables: &[Variable], options: &D
         }
         Estimator::Gaussian => match first(&|it| !it.is_scalar()) {
             None => Ok(Estimator::Gaussian),
-            Some(ix) => named(ix, "−ln |ρ| needs numbers or two labels; use --distance canonical or auto".to_owned()),
+            Some(ix) => named(ix, "−ln |ρ| needs numbers or two labels; use `distance.estimator` canonical or auto".to_owned()),
         },
         Estimator::LogDet => {
             let fits = |it: &Variable| it.labels().is_some_and(|(_, d)| d == k && d <= WIDE) && it.rank == k - 1;
@@ -134,7 +134,7 @@ pub(super) fn resolve(moments: &PairMoments, variables: &[Variable], options: &D
                     };
                     let problem = format!(
                         "the log-det distance needs variables that all have as many labels as hidden variables have states, \
-                         {k}; {found}; use --distance canonical or auto, or change --hidden-states"
+                         {k}; {found}; use `distance.estimator` canonical or auto, or change `parameters.hidden_states`"
                     );
                     named(ix, problem)
                 }
@@ -146,7 +146,7 @@ pub(super) fn resolve(moments: &PairMoments, variables: &[Variable], options: &D
                 None => Ok(Estimator::Symmetric),
                 Some(ix) => {
                     let problem = "the symmetric distance needs columns of labels that all have the same number of labels; use \
-                                   --distance canonical or auto";
+                                   `distance.estimator` canonical or auto";
                     named(ix, problem.to_owned())
                 }
             }
@@ -155,7 +155,7 @@ pub(super) fn resolve(moments: &PairMoments, variables: &[Variable], options: &D
             if let Some(ix) = first(&|it| used(it) && it.rank < k - 1) {
                 let problem = format!(
                     "hidden variables of {k} states need variables of at least {k} labels that occur, or {} features; this has \
-                     {}; lower --hidden-states, leave it out, or use --distance auto",
+                     {}; lower `parameters.hidden_states`, leave it out, or use `distance.estimator` auto",
                     k - 1,
                     if variables[ix].labels().is_some() { variables[ix].rank + 1 } else { variables[ix].rank }
                 );
@@ -166,7 +166,7 @@ pub(super) fn resolve(moments: &PairMoments, variables: &[Variable], options: &D
                 Some(ix) if options.estimator == Estimator::Multivariate && !labels_only => {
                     let problem = format!(
                         "Huang's distance takes columns of more than {WIDE} labels only where all variables are columns of \
-                         labels; use --distance canonical"
+                         labels; use `distance.estimator` canonical"
                     );
                     named(ix, problem)
                 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -59,27 +61,52 @@ impl fmt::Display for Estimator {
     }
 }
 
+crate::named::by_name!(Estimator);
+
 impl FromStr for Estimator {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|estimator| estimator.name() == name).ok_or_else(|| {
             let names: Vec<&str> = Self::ALL.iter().map(|estimator| estimator.name()).collect();
-            Error::option("--distance", format!("{name:?} is not one of {}", names.join(", ")))
+            Error::option("distance.estimator", format!("{name:?} is not one of {}", names.join(", ")))
         })
     }
 }
 
 /// Settings of [`estimate`](super::estimate).
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct DistanceOptions {
     pub(super) estimator: Estimator,
+    /// Not written: it is that of the hidden variables, wherever they are learned.
+    #[serde(skip)]
     pub(super) hidden_states: Option<usize>,
+    #[serde(with = "zero_is_none")]
     pub(super) significance: Option<f64>,
     pub(super) clip: f64,
     pub(super) smoothing: f64,
     pub(super) rare_weight: f64,
+    #[serde(skip, default = "with_errors")]
     pub(super) errors: bool,
+}
+
+fn with_errors() -> bool {
+    true
+}
+
+/// No significance is asked for: written as 0.
+mod zero_is_none {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(clippy::ref_option, reason = "serde's signature")]
+    pub(super) fn serialize<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(value.unwrap_or(0.0))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+        Ok(Some(f64::deserialize(deserializer)?).filter(|&value| value != 0.0))
+    }
 }
 
 impl Default for DistanceOptions {
@@ -174,13 +201,13 @@ impl DistanceOptions {
     }
 
     /// Checks all values.
-    pub(super) fn check(&self) -> Result<()> {
-        limits::check("--hidden-states", self.n_hidden_states(), 2..=limits::MOST_HIDDEN_STATES)?;
+    pub(crate) fn check(&self) -> Result<()> {
+        limits::check("parameters.hidden_states", self.n_hidden_states(), 2..=limits::MOST_HIDDEN_STATES)?;
         let numbers = [
-            ("--significance", self.significance.unwrap_or(0.0)),
-            ("clip", self.clip),
-            ("--smoothing", self.smoothing),
-            ("rare_weight", self.rare_weight),
+            ("distance.significance", self.significance.unwrap_or(0.0)),
+            ("distance.clip", self.clip),
+            ("distance.smoothing", self.smoothing),
+            ("distance.rare_weight", self.rare_weight),
         ];
         match numbers.iter().find(|(_, value)| !value.is_finite() || *value < 0.0) {
             Some((name, value)) => Err(Error::option(*name, format!("{value} given; a finite number ≥ 0 is needed"))),

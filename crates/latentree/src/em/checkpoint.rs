@@ -61,6 +61,44 @@ fn model(text: &str) -> Result<LatentTree> {
     ModelFile::read_from(text.as_bytes())?.into_latent_tree()
 }
 
+fn saved(fit: &EmFit) -> SavedFit {
+    SavedFit {
+        model: fit.model.to_json_string(),
+        iterations: fit.iterations,
+        log_likelihood: bits(&fit.log_likelihood),
+        objective: bits(&fit.objective),
+        validation: bits(&fit.validation),
+        stop: fit.stop,
+        restart: fit.restart,
+        warnings: fit.warnings.clone(),
+    }
+}
+
+impl SavedFit {
+    fn fit(self) -> Result<EmFit> {
+        Ok(EmFit {
+            model: model(&self.model)?,
+            iterations: self.iterations,
+            log_likelihood: doubles(&self.log_likelihood),
+            objective: doubles(&self.objective),
+            validation: doubles(&self.validation),
+            stop: self.stop,
+            restart: self.restart,
+            warnings: self.warnings,
+        })
+    }
+}
+
+/// A fit that has ended.
+pub(super) fn write_fit(fit: &EmFit) -> Vec<u8> {
+    serde_json::to_vec(&saved(fit)).expect("a fit has no keys that are not texts")
+}
+
+/// What [`write_fit`] wrote.
+pub(super) fn read_fit(bytes: &[u8]) -> Result<EmFit> {
+    serde_json::from_slice::<SavedFit>(bytes).map_err(|error| invalid(error.to_string()))?.fit()
+}
+
 pub(super) fn write(restart: usize, run: &Run, best: Option<&EmFit>) -> Vec<u8> {
     let file = File {
         format: FORMAT.to_owned(),
@@ -77,16 +115,7 @@ pub(super) fn write(restart: usize, run: &Run, best: Option<&EmFit>) -> Vec<u8> 
             since_best: run.since_best,
             warnings: run.warnings.clone(),
         },
-        best: best.map(|fit| SavedFit {
-            model: fit.model.to_json_string(),
-            iterations: fit.iterations,
-            log_likelihood: bits(&fit.log_likelihood),
-            objective: bits(&fit.objective),
-            validation: bits(&fit.validation),
-            stop: fit.stop,
-            restart: fit.restart,
-            warnings: fit.warnings.clone(),
-        }),
+        best: best.map(saved),
     };
     serde_json::to_vec(&file).expect("a checkpoint has no keys that are not texts")
 }
@@ -121,17 +150,6 @@ pub(super) fn read(bytes: &[u8]) -> Result<(usize, Run, Option<EmFit>)> {
     if run.objective.is_empty() || !run.longest.is_finite() || run.objective.len() != run.log_likelihood.len() {
         return Err(invalid("its numbers do not fit together"));
     }
-    let best = file.best.map(|saved| -> Result<EmFit> {
-        Ok(EmFit {
-            model: model(&saved.model)?,
-            iterations: saved.iterations,
-            log_likelihood: doubles(&saved.log_likelihood),
-            objective: doubles(&saved.objective),
-            validation: doubles(&saved.validation),
-            stop: saved.stop,
-            restart: saved.restart,
-            warnings: saved.warnings,
-        })
-    });
+    let best = file.best.map(SavedFit::fit);
     Ok((file.restart, run, best.transpose()?))
 }

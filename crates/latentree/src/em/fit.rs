@@ -1,17 +1,20 @@
 //! The steps of EM, until nothing more is gained.
 
+use std::cell::Cell;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::acceleration::leap;
 use super::maximise::{DEAD_WEIGHT, Smoothing, floored};
-use super::rows::{Rows, expected_counts, gaussian_rows, mean_log_likelihood, merge_rows};
+use super::rows::{Merged, expected_counts, gaussian_rows, mean_log_likelihood, merge_rows};
 use super::starts::{Start, random_start};
 use super::{ExpectedCounts, checkpoint, latent_class, stepwise};
-use crate::data::{Dataset, Schema};
+use crate::data::{Dataset, Rows, Schema};
 use crate::error::{Error, Result};
 use crate::inference::Inference;
+use crate::journal::Journal;
 use crate::model::{Family, LatentTree};
 use crate::moments::{Summary, fold};
 use crate::observer::Observer;
@@ -20,6 +23,11 @@ use crate::observer::Observer;
 const LEAP_FACTOR: f64 = 4.0;
 /// The objective may fall by rounding of this relative size.
 const ROUNDING: f64 = 1e-10;
+
+/// Passes between two states that may be kept in a journal.
+const EVERY: usize = 10;
+/// Time between two states that are.
+const BETWEEN_SAVES: Duration = Duration::from_millis(200);
 
 /// Why a fit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,7 +174,7 @@ impl<'a> Em<'a> {
         self
     }
 
-    /// Sets whether a table in memory is replaced by fewer weighted rows that say the same, where that pays: see
+    /// Sets whether rows are replaced by fewer weighted ones that say the same, where that pays: see
     /// [`merge_rows`]; for a Gaussian tree on a complete table, `2p` rows with its covariance. On by default.
     #[must_use]
     pub fn merge(mut self, merge: bool) -> Self {
@@ -227,9 +235,51 @@ impl<'a> Em<'a> {
     /// [`Error::Data`] if there is nothing to learn from or a row is impossible under the start, those of the rows and of the
     /// checkpoint's `save`, and [`Error::Cancelled`].
     pub fn fit(&self, model: &LatentTree, rows: &dyn Rows, observer: &dyn Observer) -> Result<EmFit> {
+        match rows.journal() {
+            None => self.fit_anew(model, rows, observer),
+            Some(journal) => self.fit_journaled(journal, model, rows, observer),
+        }
+    }
+
+    /// The fit that a journal knows; else one that goes on from its last state there, and is kept.
+    fn fit_journaled(&self, journal: &Journal, model: &LatentTree, rows: &dyn Rows, observer: &dyn Observer) -> Result<EmFit> {
+        let question = self.question(model);
+        if let Some(fit) = journal.get("fit", &question)?.and_then(|bytes| checkpoint::read_fit(&bytes).ok()) {
+            fit.warnings.iter().for_each(|warning| observer.warn(warning));
+            return Ok(fit);
+        }
+        let begun = Instant::now();
+        let last = Cell::new(begun);
+        let save = |bytes: &[u8]| {
+            if last.get().elapsed() < BETWEEN_SAVES {
+                return Ok(());
+            }
+            last.set(Instant::now());
+            journal.put("state", &question, bytes)
+        };
+        let em = self.clone().checkpoint(EVERY, &save);
+        let fit = match journal.get("state", &question)? {
+            Some(state) => em.resume(&state, rows, observer)?,
+            None => em.fit_anew(model, rows, observer)?,
+        };
+        // What was quick is found again.
+        if begun.elapsed() >= BETWEEN_SAVES {
+            journal.put("fit", &question, &checkpoint::write_fit(&fit))?;
+            journal.remove("state", &question);
+        }
+        Ok(fit)
+    }
+
+    /// Everything that the fit depends on, besides the rows of the run.
+    fn question(&self, model: &LatentTree) -> Vec<u8> {
+        let settings = (self.iterations, self.tolerance, self.smoothing, self.accelerate, self.merge, self.start);
+        let others = (self.validation.is_some(), self.patience, self.stepwise);
+        format!("{settings:?} {others:?} {}", model.to_json_string()).into_bytes()
+    }
+
+    fn fit_anew(&self, model: &LatentTree, rows: &dyn Rows, observer: &dyn Observer) -> Result<EmFit> {
         self.check(rows.schema(), model)?;
-        let merged = self.merged(model, rows);
-        let rows: &dyn Rows = merged.as_ref().map_or(rows, |merged| merged);
+        let rows = &Merged::with(rows, self.merged(model, rows)?);
         match self.start {
             Start::Given => {
                 let begun = self.begin(model.clone(), rows, observer)?;
@@ -253,8 +303,7 @@ impl<'a> Em<'a> {
         let (restart, run, best) = checkpoint::read(bytes)?;
         let model = Arc::clone(&run.model);
         self.check(rows.schema(), &model)?;
-        let merged = self.merged(&model, rows);
-        let rows: &dyn Rows = merged.as_ref().map_or(rows, |merged| merged);
+        let rows = &Merged::with(rows, self.merged(&model, rows)?);
         let counts = expected_counts(&model, rows, observer)?;
         let fit = self.run(restart, (run, counts), best.as_ref(), rows, observer)?;
         let best = better(best, fit);
@@ -283,11 +332,11 @@ impl<'a> Em<'a> {
         Ok(best.expect("there is at least one restart"))
     }
 
-    fn merged(&self, model: &LatentTree, rows: &dyn Rows) -> Option<Dataset> {
-        let data = rows.dataset().filter(|_| self.merge)?;
+    fn merged(&self, model: &LatentTree, rows: &dyn Rows) -> Result<Option<Dataset>> {
         match model.family() {
-            Family::Gaussian => gaussian_rows(data, model),
-            Family::Discrete => merge_rows(data),
+            _ if !self.merge => Ok(None),
+            Family::Gaussian => gaussian_rows(rows, model),
+            Family::Discrete => merge_rows(rows),
         }
     }
 

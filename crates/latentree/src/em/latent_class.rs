@@ -8,9 +8,8 @@
 use std::sync::Arc;
 
 use super::fit::Em;
-use super::rows::Rows;
 use super::starts::{Start, template};
-use crate::data::Schema;
+use crate::data::{Rows, Schema};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
 use crate::inference::Inference;

@@ -53,7 +53,7 @@ impl Smoothing {
                 Err(Error::option(name, format!("{value} is not a number from 0 to {largest}")))
             }
         };
-        range("--em-smoothing", self.pseudo_count, 1e9)?;
+        range("em.smoothing", self.pseudo_count, 1e9)?;
         range("variance-floor", self.variance_floor, 1.0)?;
         range("rate-floor", self.rate_floor, 1.0)
     }

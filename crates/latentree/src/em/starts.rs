@@ -51,7 +51,7 @@ pub fn template(schema: Arc<Schema>, tree: Tree, hidden_states: usize) -> Result
         return Err(Error::tree("it has no nodes"));
     }
     if hidden_states > 0 {
-        limits::check("--hidden-states", hidden_states, 1..=limits::MOST_HIDDEN_STATES)?;
+        limits::check("parameters.hidden_states", hidden_states, 1..=limits::MOST_HIDDEN_STATES)?;
     }
     // Numbers and groups cannot be parents of anything but in a Gaussian tree.
     let rooted = if hidden_states == 0 { Rooted::new(&tree, tree.center()) } else { discrete_roots(&tree, &schema)? };

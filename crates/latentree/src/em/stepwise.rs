@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ExpectedCounts;
 use super::maximise::Smoothing;
-use super::rows::Rows;
+use crate::data::Rows;
 use crate::error::{Error, Result};
 use crate::inference::emission_size;
 use crate::model::{Distribution, Emission, Family, LatentTree};

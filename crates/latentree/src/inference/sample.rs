@@ -61,7 +61,7 @@ impl<'m> Inference<'m> {
     /// [`Error::Option`](crate::Error::Option) if they are more than [`MOST_DRAWN_ROWS`](limits::MOST_DRAWN_ROWS) or would not fit the machine's
     /// memory.
     pub fn sample(&self, n_rows: u64, seed: u64) -> Result<Dataset> {
-        limits::check("--rows", n_rows, 0..=limits::MOST_DRAWN_ROWS)?;
+        limits::check("sample.rows", n_rows, 0..=limits::MOST_DRAWN_ROWS)?;
         let width = |kind: &Kind| match ColumnData::for_kind(kind, 0) {
             ColumnData::Codes8(_) => 1,
             ColumnData::Codes(_) => 4,
@@ -69,7 +69,7 @@ impl<'m> Inference<'m> {
         };
         let row_bytes: u64 = self.model.schema().columns().iter().map(|column| width(&column.kind)).sum();
         let what = format!("{n_rows} rows of {} columns", self.model.schema().columns().len());
-        MemoryBudget::of_machine().check_option("--rows", &what, n_rows.saturating_mul(row_bytes), "draw fewer rows")?;
+        MemoryBudget::of_machine().check_option("sample.rows", &what, n_rows.saturating_mul(row_bytes), "draw fewer rows")?;
         Dataset::read(&mut self.sampler(n_rows, seed))
     }
 

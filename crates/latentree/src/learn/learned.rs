@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Criterion;
 use crate::distance::Estimator;
-use crate::model::{LatentTree, ModelFile};
+use crate::model::{LatentTree, ModelFile, Provenance};
 use crate::selection::CandidateScore;
 use crate::structure::LearnerName;
 use crate::tree::Tree;
@@ -102,16 +102,15 @@ impl Learned {
         }
     }
 
-    /// The same with the digest of the data, `sha256:…`, recorded in the model's provenance.
+    /// The same with the digest of the data, `sha256:…`, and how they were read recorded in the model's provenance.
     #[must_use]
-    pub fn with_data_digest(mut self, digest: Option<String>) -> Self {
+    pub fn with_data(mut self, digest: Option<String>, read: Option<Value>) -> Self {
         match &mut self.file {
             ModelFile::LatentTree(model) => {
-                let mut provenance = model.provenance().clone();
-                provenance.data_digest = digest;
+                let provenance = Provenance { data_digest: digest, read, ..model.provenance().clone() };
                 *model = model.clone().with_provenance(provenance);
             }
-            ModelFile::Tree { provenance, .. } => provenance.data_digest = digest,
+            ModelFile::Tree { provenance, .. } => (provenance.data_digest, provenance.read) = (digest, read),
         }
         self
     }

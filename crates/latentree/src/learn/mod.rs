@@ -1,6 +1,6 @@
 //! Learning from one end to the other: rows, moments or distances in, a model with all that is to be said about it out.
 //!
-//! [`Learning`] holds the options, under the names of the command line's; [`Learning::run`] goes through the stages: moments of the rows, a tree
+//! [`LearnOptions`] are all the options, each part with the stage that it belongs to; [`Learning::run`] goes through the stages: moments of the rows, a tree
 //! ([`structure`](crate::structure)), its parameters ([`parameters`](crate::parameters), [`em`](crate::em)) and their likelihood.
 //!
 //! # Which parameters
@@ -26,7 +26,7 @@
 //! let family = ParameterFamily::Categorical { states: 2, hidden_states: 2, separation: 0.8 };
 //! let truth = Simulation::new(Shape::Star, 6).family(family).model()?;
 //! let rows = Inference::new(&truth).sample(2000, 0)?;
-//! let learned = Learning::new().run(Source::Rows(&mut rows.source()), &Silent)?;
+//! let learned = Learning::new().run(Source::Rows(&rows), &Silent)?;
 //! assert!(latentree::tree::same_structure(learned.tree(), truth.tree()));
 //! let by_truth = Inference::new(&truth).score(&mut rows.source(), &Silent, |_, _| Ok(()))?;
 //! assert!(learned.log_likelihood.is_some_and(|value| value > by_truth.log_likelihood));
@@ -34,17 +34,25 @@
 //! ```
 
 mod candidates;
-mod checkpoint;
 mod learned;
+mod learning;
+mod model;
+mod moments;
 mod options;
 mod parameters;
 mod recorder;
 mod run;
 mod search;
 mod split;
+mod structure;
 #[cfg(test)]
 mod tests;
 
 pub use learned::{Learned, Stage};
-pub use options::{Criterion, EmStart, Learning, ParameterMethod, Source, Validation};
-pub use run::tree_over;
+pub use learning::{Learning, Source, Validation};
+pub use options::LearnOptions;
+pub use structure::tree_over;
+
+pub use crate::em::EmStart;
+pub use crate::parameters::{HiddenStates, ParameterMethod};
+pub use crate::selection::Criterion;

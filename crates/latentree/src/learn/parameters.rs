@@ -1,15 +1,16 @@
 //! The parameters of a learned or given tree, from rows: by moments, by EM, or by both.
 
-use super::checkpoint::{Checkpoint, digest};
 use super::recorder::{Unwarned, warn_briefly};
-use super::{EmStart, Learning, ParameterMethod};
-use crate::data::Dataset;
+use super::run::Run;
+use super::{EmStart, ParameterMethod};
+use crate::data::Rows;
 use crate::distance::FoundCoordinates;
 use crate::em::{Em, Start, template};
 use crate::error::Result;
+use crate::memory::MemoryBudget;
 use crate::model::{LatentTree, Provenance, model_bytes};
 use crate::moments::PairMoments;
-use crate::observer::Observer;
+use crate::observer::Observer as _;
 use crate::parameters::observed_edges::{self, Slimmed};
 use crate::parameters::{
     Alignment, FamilyByLengths, MomentOptions, by_aligned_triplets, by_moments, discrete_tree, from_lengths,
@@ -29,9 +30,9 @@ pub(super) const DEFAULT_STATES: usize = 2;
 const PATIENCE: usize = 10;
 
 /// What parameters are learned from.
-pub(super) struct Rows<'a> {
-    pub(super) data: &'a Dataset,
-    pub(super) validation: Option<&'a Dataset>,
+#[derive(Clone, Copy)]
+pub(super) struct Evidence<'a> {
+    pub(super) rows: &'a dyn Rows,
     pub(super) moments: &'a PairMoments,
     /// Of wide variables, where they were found for the distances.
     pub(super) coordinates: Option<&'a FoundCoordinates>,
@@ -42,38 +43,40 @@ pub(super) struct Rows<'a> {
 const COPIES: u64 = 6;
 
 /// Fails if fitting a model whose tables take so many bytes would not fit the memory.
-pub(super) fn check_model_size(learning: &Learning, table_bytes: u64, n_states: usize) -> Result<()> {
+pub(super) fn check_model_size(memory: MemoryBudget, table_bytes: u64, n_states: usize) -> Result<()> {
     let what = format!("fitting a model with hidden variables of {n_states} states");
     let remedy = "ask for fewer hidden states, leave out columns or join their rare labels";
-    learning.memory.check(&what, table_bytes.saturating_mul(COPIES), remedy)
+    memory.check(&what, table_bytes.saturating_mul(COPIES), remedy)
 }
 
 /// The parameters of a tree with discrete hidden nodes.
-pub(super) fn discrete(learning: &Learning, tree: &Tree, rows: &Rows<'_>, observer: &dyn Observer) -> Result<Found> {
-    let (k, seed, restarts) = (learning.hidden_states.unwrap_or(DEFAULT_STATES), learning.seed, learning.restarts);
-    let data = rows.data;
-    check_model_size(learning, model_bytes(tree, data.schema(), k), k)?;
-    let start = match (learning.start, learning.parameters) {
+pub(super) fn discrete(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> Result<Found> {
+    let (k, seed, restarts) =
+        (run.options.parameters.hidden_states.fixed().unwrap_or(DEFAULT_STATES), run.options.seed, run.options.em.restarts);
+    let (rows, observer) = (evidence.rows, run.observer);
+    check_model_size(run.memory, model_bytes(tree, rows.schema(), k), k)?;
+    let start = match (run.options.em.start, run.options.parameters.method) {
         (Some(start), _) => start,
         (None, ParameterMethod::Em) => EmStart::LatentClass,
         (None, _) => EmStart::Moments,
     };
     // A tree that was given is kept as it is, whatever its tables cost.
-    let slimmed = match learning.tree {
-        None => observed_edges::slimmed(tree, &mut data.source(), k, observer)?,
+    let slimmed = match run.tree {
+        None => observed_edges::slimmed(tree, &mut *rows.open()?, k, observer)?,
         Some(_) => None,
     };
     slimmed.iter().flat_map(|it| &it.notes).for_each(|note| observer.warn(note));
     let cut = slimmed.as_ref().map_or(tree, |it| &it.tree);
     let from_moments = || {
-        let mut source = data.source();
-        let found = match learning.alignment {
+        let mut source = rows.open()?;
+        let found = match run.options.parameters.alignment {
             Alignment::Linear => {
-                let coordinates = rows.coordinates.cloned();
-                let options = MomentOptions::new(k).decomposition(learning.decomposition).seed(seed).coordinates(coordinates);
-                by_moments(cut, &mut source, None, &options, observer)?
+                let coordinates = evidence.coordinates.cloned();
+                let options =
+                    MomentOptions::new(k).decomposition(run.options.parameters.decomposition).seed(seed).coordinates(coordinates);
+                by_moments(cut, &mut *source, None, &options, observer)?
             }
-            Alignment::Huang => by_aligned_triplets(cut, &mut source, k, learning.decomposition, seed, observer)?,
+            Alignment::Huang => by_aligned_triplets(cut, &mut *source, k, run.options.parameters.decomposition, seed, observer)?,
         };
         warn_briefly(observer, &found.warnings);
         match &slimmed {
@@ -81,93 +84,55 @@ pub(super) fn discrete(learning: &Learning, tree: &Tree, rows: &Rows<'_>, observ
             None => Ok(found.model),
         }
     };
-    if learning.parameters == ParameterMethod::Moments {
+    if run.options.parameters.method == ParameterMethod::Moments {
         return Ok(Found { model: from_moments()?, converged: true, em_iterations: None });
     }
     let unfilled = || {
         let mut warnings = Vec::new();
         let bridged = slimmed.as_ref().map(Slimmed::bridged_tree).transpose()?;
-        let tree = discrete_tree(bridged.as_ref().unwrap_or(tree), data.schema(), &mut warnings)?;
+        let tree = discrete_tree(bridged.as_ref().unwrap_or(tree), rows.schema(), &mut warnings)?;
         warnings.iter().for_each(|warning| observer.warn(warning));
-        template(data.schema().clone(), tree, k)
+        template(rows.schema().clone(), tree, k)
     };
     match start {
-        EmStart::Moments => fit(learning, Start::Given, tree, rows, from_moments, observer),
-        EmStart::LatentClass => fit(learning, Start::LatentClass { restarts, seed }, tree, rows, unfilled, observer),
-        EmStart::Random => fit(learning, Start::Random { restarts, seed }, tree, rows, unfilled, observer),
+        EmStart::Moments => fit(run, Start::Given, evidence, from_moments),
+        EmStart::LatentClass => fit(run, Start::LatentClass { restarts, seed }, evidence, unfilled),
+        EmStart::Random => fit(run, Start::Random { restarts, seed }, evidence, unfilled),
     }
 }
 
 /// The parameters of a Gaussian tree by EM; from the model by lengths where these are known, else at random.
-pub(super) fn gaussian(learning: &Learning, tree: &Tree, rows: &Rows<'_>, observer: &dyn Observer) -> Result<Found> {
+pub(super) fn gaussian(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> Result<Found> {
     let lengths_known = tree.edges().all(|edge| edge.length.is_some());
-    let (restarts, seed) = (learning.restarts, learning.seed);
-    let start = match learning.start {
+    let (restarts, seed) = (run.options.em.restarts, run.options.seed);
+    let start = match run.options.em.start {
         None | Some(EmStart::Moments) if lengths_known => Start::Given,
         None | Some(EmStart::Moments | EmStart::Random) => Start::Random { restarts, seed },
         Some(EmStart::LatentClass) => Start::LatentClass { restarts, seed },
     };
     let begin = || match start {
-        Start::Given => from_lengths(tree, rows.moments, FamilyByLengths::Gaussian, Provenance::default()),
-        _ => template(rows.data.schema().clone(), tree.clone(), 0),
+        Start::Given => from_lengths(tree, evidence.moments, FamilyByLengths::Gaussian, Provenance::default()),
+        _ => template(evidence.rows.schema().clone(), tree.clone(), 0),
     };
-    fit(learning, start, tree, rows, begin, observer)
+    fit(run, start, evidence, begin)
 }
 
-fn fit(
-    learning: &Learning,
-    start: Start,
-    tree: &Tree,
-    rows: &Rows<'_>,
-    begin: impl FnOnce() -> Result<LatentTree>,
-    observer: &dyn Observer,
-) -> Result<Found> {
-    let mut em = Em::new().start(start).smoothing(learning.smoothing());
-    if let Some(iterations) = learning.em_iterations {
+fn fit(run: &Run<'_>, start: Start, evidence: &Evidence<'_>, begin: impl FnOnce() -> Result<LatentTree>) -> Result<Found> {
+    let observer = run.observer;
+    let mut em = Em::new().start(start).smoothing(run.options.em.smoothing());
+    if let Some(iterations) = run.options.em.iterations {
         em = em.iterations(iterations);
     }
-    if let Some(tolerance) = learning.em_tolerance {
+    if let Some(tolerance) = run.options.em.tolerance {
         em = em.tolerance(tolerance);
     }
-    if let Some(validation) = rows.validation {
+    if let Some(validation) = run.validation {
         em = em.validation(validation, PATIENCE);
     }
-    let fit = match &learning.checkpoint {
-        None => {
-            let model = begin()?;
-            observer.stage("em", None);
-            em.fit(&model, rows.data, &Unwarned(observer))?
-        }
-        Some(directory) => {
-            let validation = rows.validation.map(digest);
-            let run = format!(
-                "{} {:?} {} {validation:?} {}",
-                env!("CARGO_PKG_VERSION"),
-                fingerprint(learning),
-                digest(rows.data),
-                tree.to_json()
-            );
-            let checkpoint = Checkpoint::open(directory, &run)?;
-            observer.stage("em", None);
-            checkpoint.fit(&em, begin, rows.data, &Unwarned(observer))?
-        }
-    };
+    let model = begin()?;
+    observer.stage("em", None);
+    let fit = em.fit(&model, evidence.rows, &Unwarned(observer))?;
     warn_briefly(observer, &fit.warnings);
     let converged = fit.converged();
     Ok(Found { model: fit.model, converged, em_iterations: Some(fit.iterations) })
-}
-
-/// The options that the result of EM depends on, besides the tree.
-fn fingerprint(learning: &Learning) -> impl std::fmt::Debug {
-    (
-        (
-            learning.parameters,
-            learning.start,
-            learning.restarts,
-            learning.hidden_states,
-            learning.decomposition.to_string(),
-            learning.alignment,
-        ),
-        (learning.em_iterations, learning.em_tolerance, learning.em_smoothing, learning.seed),
-    )
 }

@@ -1,12 +1,13 @@
 //! Models by a criterion: which tree, how many states.
 
-use super::parameters::Rows;
-use super::{Criterion, Learning};
+use super::Criterion;
+use super::parameters::Evidence;
+use super::run::Run;
 use crate::distance::{DistanceOptions, pair_moments};
 use crate::error::{Error, Place, Result};
 use crate::model::{Family, LatentTree};
 use crate::moments::PairOptions;
-use crate::observer::Observer;
+use crate::observer::Observer as _;
 use crate::parameters::discrete_tree;
 use crate::selection::{BicSearch, CandidateScore, ValidationSearch, by_bic, by_validation, hidden_chow_liu, states_by_bic};
 use crate::structure::{ChowLiu, Contraction, LearnedStructure, LearnerName, StructureInput, StructureOptions, learn_structure};
@@ -20,48 +21,53 @@ pub(super) struct Searched {
     pub(super) candidates: Vec<CandidateScore>,
 }
 
-impl Learning {
+impl Run<'_> {
     /// The model of a search. `learned` is the tree to keep, if one is.
     pub(super) fn search(
         &self,
         criterion: Criterion,
         learned: Option<&LearnedStructure>,
-        rows: &Rows<'_>,
-        observer: &dyn Observer,
+        evidence: &Evidence<'_>,
     ) -> Result<Searched> {
+        let observer = self.observer;
         let mut warnings = Vec::new();
         let kept = match learned {
-            Some(learned) => Some(discrete_tree(&learned.tree, rows.data.schema(), &mut warnings)?),
+            Some(learned) => Some(discrete_tree(&learned.tree, evidence.rows.schema(), &mut warnings)?),
             None => None,
         };
         warnings.iter().for_each(|warning| observer.warn(warning));
         let searched = match criterion {
             Criterion::Bic => {
-                let mut search = BicSearch::new(self.seed).smoothing(self.smoothing()).starts(self.restarts.div_ceil(2));
+                let mut search = BicSearch::new(self.options.seed)
+                    .smoothing(self.options.em.smoothing())
+                    .starts(self.options.em.restarts.div_ceil(2));
                 if kept.is_none() {
-                    search = search.hidden_states(self.hidden_states).trees(self.learned_trees(rows, observer)?);
+                    search =
+                        search.hidden_states(self.options.parameters.hidden_states.fixed()).trees(self.learned_trees(evidence)?);
                 }
                 let (model, learner) = match (&kept, learned) {
                     (Some(tree), Some(learned)) => {
-                        (states_by_bic(tree, rows.data, rows.moments, &search, observer)?, learned.learner)
+                        (states_by_bic(tree, evidence.rows, evidence.moments, &search, observer)?, learned.learner)
                     }
-                    _ => (by_bic(rows.data, rows.moments, &search, observer)?, LearnerName::Search),
+                    _ => (by_bic(evidence.rows, evidence.moments, &search, observer)?, LearnerName::Search),
                 };
                 Searched { model, learner, converged: true, candidates: Vec::new() }
             }
             Criterion::Validation => {
                 let trees = match (kept, learned) {
                     (Some(tree), Some(learned)) => vec![(learned.learner.name().to_owned(), tree)],
-                    _ => self.candidate_trees(rows, observer)?,
+                    _ => self.candidate_trees(evidence)?,
                 };
-                let validation = rows.validation.ok_or_else(|| {
+                let validation = self.validation.ok_or_else(|| {
                     Error::option(
-                        "--select",
-                        "validation needs rows to validate on: give --validation FILE or a fraction such as 0.1",
+                        "selection.criterion",
+                        "validation needs rows to validate on: give `selection.validation` FILE or a fraction such as 0.1",
                     )
                 })?;
-                let search = ValidationSearch::new(self.seed).hidden_states(self.hidden_states).smoothing(self.em_smoothing);
-                let found = by_validation(&trees, rows.data, validation, &search, observer)?;
+                let search = ValidationSearch::new(self.options.seed)
+                    .hidden_states(self.options.parameters.hidden_states.fixed())
+                    .smoothing(self.options.em.smoothing);
+                let found = by_validation(&trees, evidence.rows, validation, &search, observer)?;
                 let learner = learned.map_or(LearnerName::Search, |learned| learned.learner);
                 Searched { model: found.model, learner, converged: found.converged, candidates: found.candidates }
             }
@@ -72,35 +78,36 @@ impl Learning {
 
     /// Trees to begin with: the default learner's. With a number of states that is kept, those of neighbour joining with nothing contracted: a search takes out
     /// what does not pay.
-    fn learned_trees(&self, rows: &Rows<'_>, observer: &dyn Observer) -> Result<Vec<Tree>> {
-        let distances = self.distance_options();
+    fn learned_trees(&self, evidence: &Evidence<'_>) -> Result<Vec<Tree>> {
+        let distances = self.options.distance_options();
         // More than two states need bins of the numbers, which the moments of the columns themselves do not have.
         // Moments of coordinates have them already.
-        let is_plain = **rows.moments.schema() == **rows.data.schema();
+        let is_plain = **evidence.moments.schema() == **evidence.rows.schema();
         let binned = if is_plain && distances.n_hidden_states() > 2 {
             let pairs = PairOptions::default().memory_limit(self.memory.bytes());
-            Some(pair_moments(&mut rows.data.source(), &distances, pairs, observer)?)
+            Some(pair_moments(&mut *evidence.rows.open()?, &distances, pairs, self.observer)?)
         } else {
             None
         };
-        let input = StructureInput::Moments { whole: binned.as_ref().unwrap_or(rows.moments), halves: None };
-        let learners = match self.hidden_states {
-            None => vec![(LearnerName::Auto, self.contraction)],
+        let input = StructureInput::Moments { whole: binned.as_ref().unwrap_or(evidence.moments), halves: None };
+        let learners = match self.options.parameters.hidden_states.fixed() {
+            None => vec![(LearnerName::Auto, self.options.structure.contract)],
             Some(_) => {
                 vec![(LearnerName::ChowLiuNeighborJoining, Contraction::Off), (LearnerName::NeighborJoining, Contraction::Off)]
             }
         };
         let trees = learners.into_iter().map(|(learner, contraction)| {
-            let options = StructureOptions::new().learner(learner).contraction(contraction).distances(self.distance_options());
-            let tree = learn_structure(input, &options, observer)?.tree;
-            discrete_tree(&tree, rows.data.schema(), &mut Vec::new())
+            let options =
+                StructureOptions::new().learner(learner).contraction(contraction).distances(self.options.distance_options());
+            let tree = learn_structure(input, &options, self.observer)?.tree;
+            discrete_tree(&tree, evidence.rows.schema(), &mut Vec::new())
         });
         trees.collect()
     }
 
     /// The hidden Chow–Liu tree where columns have one, and neighbour joining on every distance, with nothing contracted.
-    fn candidate_trees(&self, rows: &Rows<'_>, observer: &dyn Observer) -> Result<Vec<(String, Tree)>> {
-        let schema = rows.data.schema();
+    fn candidate_trees(&self, evidence: &Evidence<'_>) -> Result<Vec<(String, Tree)>> {
+        let schema = evidence.rows.schema();
         if schema.variables().len() < 3 {
             return Err(Error::data(Place::default(), "a search for hidden variables needs three variables or more"));
         }
@@ -110,15 +117,15 @@ impl Learning {
             .learner(LearnerName::NeighborJoining)
             .contraction(Contraction::Off)
             .distances(DistanceOptions::new().significance(None));
-        let input = StructureInput::Moments { whole: rows.moments, halves: None };
-        if **rows.moments.schema() != **schema {
+        let input = StructureInput::Moments { whole: evidence.moments, halves: None };
+        if **evidence.moments.schema() != **schema {
             // Moments of coordinates have distances, but no mutual information of columns.
-            let spanning = learn_structure(input, &options.learner(LearnerName::HiddenChowLiu), observer)?.tree;
+            let spanning = learn_structure(input, &options.learner(LearnerName::HiddenChowLiu), self.observer)?.tree;
             trees.push(("hclt".to_owned(), discrete_tree(&spanning, schema, &mut Vec::new())?));
         } else if is_discrete {
-            trees.push(("hclt".to_owned(), hidden_chow_liu(&ChowLiu::from_moments(rows.moments)?.tree)?));
+            trees.push(("hclt".to_owned(), hidden_chow_liu(&ChowLiu::from_moments(evidence.moments)?.tree)?));
         }
-        let joined = learn_structure(input, &options, observer)?.tree;
+        let joined = learn_structure(input, &options, self.observer)?.tree;
         trees.push(("nj".to_owned(), discrete_tree(&joined, schema, &mut Vec::new())?));
         trees.retain(|(_, tree)| tree.n_hidden() > 0);
         Ok(trees)

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::data::{BatchSource, Dataset, SelectedRows};
+use crate::data::{Dataset, Rows, SelectedRows};
 use crate::error::{Error, Place, Result};
 
 /// Splits rows in two: those to learn from, and about a given share to validate on. Which is which follows from the seed and the row's number.
-pub(super) fn split(rows: &mut dyn BatchSource, fraction: f64, seed: u64) -> Result<(Dataset, Dataset)> {
+pub(super) fn split(rows: &dyn Rows, fraction: f64, seed: u64) -> Result<(Dataset, Dataset)> {
     let is_drawn = move |row: u64| (hash(row ^ hash(seed)) >> 11) as f64 / (1_u64 << 53) as f64 <= fraction;
-    rows.rewind()?;
-    let learned = Dataset::read(&mut SelectedRows::new(rows, move |row| !is_drawn(row)))?;
-    rows.rewind()?;
-    let drawn = Dataset::read(&mut SelectedRows::new(rows, is_drawn))?;
+    let learned = Dataset::read(&mut SelectedRows::new(&mut *rows.open()?, move |row| !is_drawn(row)))?;
+    let drawn = Dataset::read(&mut SelectedRows::new(&mut *rows.open()?, is_drawn))?;
     if learned.n_rows() == 0 || drawn.n_rows() == 0 {
         let problem = format!(
             "a fraction of {fraction} leaves {} rows to learn from and {} to validate on; give a file, or another fraction",

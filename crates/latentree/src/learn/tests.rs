@@ -8,15 +8,15 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Criterion, Learned, Learning, Source};
-use crate::Silent;
-use crate::data::{Column, ColumnData, Dataset, Kind, Schema};
+use super::{Criterion, Learned, Learning, ParameterMethod, Source, Validation};
+use crate::data::{CachedRows, Column, ColumnData, Dataset, Kind, Rows as _, Schema};
 use crate::inference::Inference;
 use crate::simulate::{ParameterFamily, Shape, Simulation};
 use crate::structure::LearnerName;
+use crate::{MemoryBudget, Silent};
 
 fn learn(learning: &Learning, data: &Dataset) -> Learned {
-    learning.run(Source::Rows(&mut data.source()), &Silent).unwrap()
+    learning.run(Source::Rows(data), &Silent).unwrap()
 }
 
 /// Columns of labels drawn independently of each other.
@@ -88,6 +88,36 @@ fn every_learner_takes_groups_with_a_constant_one() {
 }
 
 #[test]
+fn rows_that_are_streamed_give_the_model_of_rows_in_memory() {
+    let family = ParameterFamily::Categorical { states: 3, hidden_states: 2, separation: 0.7 };
+    let truth = Simulation::new(Shape::DoubleStar, 8).family(family).model().unwrap();
+    let labels = Inference::new(&truth).sample(3000, 1).unwrap();
+    let gaussian = Simulation::new(Shape::DoubleStar, 8)
+        .family(ParameterFamily::Gaussian { correlation: (0.4, 0.8), random_sign: false })
+        .model()
+        .unwrap();
+    let numbers = Inference::new(&gaussian).sample(3000, 1).unwrap();
+    let plain = Learning::new();
+    let ways = [
+        ("auto", plain.clone()),
+        ("em", plain.clone().parameters(ParameterMethod::Em)),
+        ("three states", plain.clone().hidden_states(Some(3)).restarts(2)),
+        ("bic", plain.clone().select(Some(Criterion::Bic)).restarts(2)),
+        ("validation", plain.clone().select(Some(Criterion::Validation)).validation(Some(Validation::Fraction(0.2)))),
+        ("regularised", plain.clone().structure(LearnerName::RegularisedNeighborJoining)),
+        ("bootstrap", plain.bootstrap(Some(4))),
+    ];
+    for data in [&labels, &numbers] {
+        for (name, learning) in &ways {
+            let streamed = CachedRows::new(data.source(), MemoryBudget::new(0));
+            let learned = learning.run(Source::Rows(&streamed), &Silent).unwrap();
+            assert!(streamed.dataset().is_none());
+            assert_eq!(learned.file, learn(learning, data).file, "{name}");
+        }
+    }
+}
+
+#[test]
 fn a_checkpoint_of_wide_groups_gives_the_model_without_one() {
     let data = groups(10, 80, 300);
     let folder = tempfile::tempdir().unwrap();
@@ -99,7 +129,7 @@ fn a_checkpoint_of_wide_groups_gives_the_model_without_one() {
     }
     // Other rows, though of the same shape, are another run.
     let other = groups(10, 80, 299);
-    assert!(learning.run(Source::Rows(&mut other.source()), &Silent).is_err());
+    assert!(learning.run(Source::Rows(&other), &Silent).is_err());
 }
 
 #[test]

@@ -72,6 +72,15 @@ pub enum ModelFile {
 }
 
 impl ModelFile {
+    /// Where it comes from.
+    #[must_use]
+    pub fn provenance(&self) -> &Provenance {
+        match self {
+            Self::LatentTree(model) => model.provenance(),
+            Self::Tree { provenance, .. } => provenance,
+        }
+    }
+
     /// Reads a model file, compressed or not; `-` is standard input.
     ///
     /// # Errors
@@ -126,7 +135,7 @@ impl ModelFile {
             Self::LatentTree(model) => Ok(model),
             Self::Tree { .. } => Err(Error::data(
                 Place::default(),
-                "a tree without tables where a model is needed; learn its parameters first (learn --tree)",
+                "a tree without tables where a model is needed; learn its parameters first, with this tree as `learn.tree`",
             )),
         }
     }
@@ -234,7 +243,7 @@ pub(crate) fn check_length(text: &str) -> Result<()> {
 fn too_large() -> Error {
     let problem = format!(
         "the model would take more than the {} MiB that a model file may have; leave out columns of many labels, or join rare labels \
-         (--min-count)",
+         (`read.min_count`)",
         MAX_BYTES >> 20
     );
     Error::data(Place::default(), problem)
@@ -297,7 +306,7 @@ pub fn read_model_from(bytes: &[u8], ending: &str, options: &ReadModelOptions<'_
                 if file.tree().is_observed(node) {
                     let name = Shortened(name);
                     let problem = format!("{name:?} is observed; a model file says itself which nodes are hidden");
-                    return Err(Error::option("--hidden", problem));
+                    return Err(Error::option("read_model.hidden", problem));
                 }
             }
             Ok(file)
@@ -311,5 +320,5 @@ pub fn read_model_from(bytes: &[u8], ending: &str, options: &ReadModelOptions<'_
 
 /// The error for a name in the options that no node has.
 pub(super) fn not_in_model(name: &str) -> Error {
-    Error::option("--hidden", format!("the model has no node {:?}", Shortened(name)))
+    Error::option("read_model.hidden", format!("the model has no node {:?}", Shortened(name)))
 }

@@ -13,6 +13,12 @@ pub struct Provenance {
     /// What was run, and with which options.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
+    /// All options of learning, as they were given; see [`LearnOptions`](crate::learn::LearnOptions).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learn: Option<serde_json::Value>,
+    /// How the data were read, in the words of who read them; nothing where a table was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<serde_json::Value>,
     /// The seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,

@@ -43,15 +43,27 @@ pub enum Alignment {
     Huang,
 }
 
+impl Alignment {
+    /// The name users write.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Huang => "huang",
+        }
+    }
+}
+
+crate::named::by_name!(Alignment);
+
 impl FromStr for Alignment {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "linear" => Ok(Self::Linear),
-            "huang" => Ok(Self::Huang),
-            _ => Err(Error::option("--alignment", format!("{name:?} is not known; use linear or huang"))),
-        }
+        [Self::Linear, Self::Huang]
+            .into_iter()
+            .find(|alignment| alignment.name() == name)
+            .ok_or_else(|| Error::option("parameters.alignment", format!("{name:?} is not known; use linear or huang")))
     }
 }
 
@@ -80,7 +92,7 @@ pub fn by_aligned_triplets(
     let mut warnings = Vec::new();
     let tree = discrete_tree(tree, &schema, &mut warnings)?;
     let variable_of = variables_of(&tree, &schema)?;
-    limits::check("--hidden-states", hidden_states, 1..=limits::MOST_HIDDEN_STATES)?;
+    limits::check("parameters.hidden_states", hidden_states, 1..=limits::MOST_HIDDEN_STATES)?;
     let labels = check(&tree, &schema, &variable_of, hidden_states)?;
     observer.stage("rows", source.n_rows_hint());
     let (codes, weights) = read(source, &tree, &variable_of)?;
@@ -152,9 +164,17 @@ fn check(tree: &Tree, schema: &Schema, variable_of: &[Option<usize>], k: usize) 
         let n_labels = schema.column(column).kind.n_states().filter(|_| !schema.variables()[variable].is_group);
         let place = || crate::error::Place::default().column(name);
         match n_labels {
-            None => return Err(Error::data(place(), "aligned triplets are for columns of labels; use --alignment linear")),
+            None => {
+                return Err(Error::data(
+                    place(),
+                    "aligned triplets are for columns of labels; use `parameters.alignment` linear",
+                ));
+            }
             Some(n) if n > MOST_LABELS => {
-                return Err(Error::data(place(), format!("it has {n} labels, too many for triplets; use --alignment linear")));
+                return Err(Error::data(
+                    place(),
+                    format!("it has {n} labels, too many for triplets; use `parameters.alignment` linear"),
+                ));
             }
             Some(n) => labels.push(n),
         }
@@ -258,7 +278,7 @@ impl Groups<'_> {
         Error::data(
             crate::error::Place::default(),
             format!(
-                "hidden node {} cannot have {} states by its triplet {} ({error}); ask for fewer hidden states, or use --alignment linear",
+                "hidden node {} cannot have {} states by its triplet {} ({error}); ask for fewer hidden states, or use `parameters.alignment` linear",
                 self.tree.name(node),
                 self.k,
                 names.join(", ")

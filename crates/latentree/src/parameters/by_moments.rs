@@ -144,7 +144,7 @@ pub fn by_moments(
     let tree = discrete_tree(tree, &schema, &mut warnings)?;
     let variable_of = variables_of(&tree, &schema)?;
     let wanted = tree.node_ixs().filter(|&node| !tree.is_observed(node)).map(|node| options.n_states(node)).max().unwrap_or(2);
-    limits::check("--hidden-states", wanted, 1..=limits::MOST_HIDDEN_STATES)?;
+    limits::check("parameters.hidden_states", wanted, 1..=limits::MOST_HIDDEN_STATES)?;
     let seen = Seen::new(source, summary, wanted, observer)?;
     let near = near(&tree, &seen.schema, &variable_of);
     let most_features =

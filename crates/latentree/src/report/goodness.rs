@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::edge_information;
 use super::profile::{Found, most_informative};
 use super::steps::{Content, Steps, chain};
-use crate::data::BatchSource;
+use crate::data::Rows;
 use crate::error::Result;
 use crate::index::{NodeIx, VarIx};
 use crate::inference::{Inference, Score};
@@ -140,18 +140,17 @@ impl Default for GoodnessOptions {
 /// Those of the source, [`Error::Mismatch`](crate::Error::Mismatch) if it has another schema, and [`Error::Cancelled`](crate::Error::Cancelled).
 pub fn goodness(
     model: &LatentTree,
-    rows: Option<&mut dyn BatchSource>,
+    rows: Option<&dyn Rows>,
     options: GoodnessOptions,
     observer: &dyn Observer,
 ) -> Result<Goodness> {
     const MOST_COLUMNS: usize = 4000;
     let (mut fit, mut unexplained_pairs) = (None, Vec::new());
     if let Some(rows) = rows {
-        fit = Some(Inference::new(model).score(rows, observer, |_, _| Ok(()))?.into());
+        fit = Some(Inference::new(model).score(&mut *rows.open()?, observer, |_, _| Ok(()))?.into());
         if model.schema().columns().len() <= MOST_COLUMNS && options.pairs > 0 && model.family() == Family::Discrete {
-            rows.rewind()?;
             observer.stage("pairs", rows.n_rows_hint());
-            let moments = fold(rows, PairMoments::new(model.schema().clone())?, observer)?;
+            let moments = fold(&mut *rows.open()?, PairMoments::new(model.schema().clone())?, observer)?;
             unexplained_pairs = pairs(model, &moments, options.pairs)?;
         }
     }

@@ -104,12 +104,13 @@ impl PageOptions {
 /// features.
 pub fn page<'a>(
     what: impl Into<View<'a>>,
-    data: Option<&mut dyn BatchSource>,
+    data: Option<&dyn crate::data::Rows>,
     options: &PageOptions,
     observer: &dyn Observer,
 ) -> Result<String> {
     let view = what.into();
-    let (payload, details) = payload(view, data, options, observer)?;
+    let mut source = data.map(crate::data::Rows::open).transpose()?;
+    let (payload, details) = payload(view, source.as_deref_mut().map(|it| it as &mut dyn BatchSource), options, observer)?;
     const PLAIN: &str = "lists, numbers and texts are JSON";
     let tree = serde_json::to_string(&payload).expect(PLAIN);
     let details = serde_json::to_string(&details).expect(PLAIN);
@@ -144,8 +145,8 @@ fn payload(
         (None, Some(_)) => {
             return Err(Error::data(
                 Place::default(),
-                "a tree without tables says nothing about rows of data; give the tree alone, or learn its parameters first \
-                 (learn --tree)",
+                "a tree without tables says nothing about rows of data; give the tree alone, or learn its parameters first, \
+                 with this tree as `learn.tree`",
             ));
         }
         (_, None) => None,
@@ -274,7 +275,7 @@ fn exports(view: View<'_>) -> Vec<Export> {
         };
         let packed = (text.len() <= MOST_RAW_BYTES).then(|| embed::packed(&text)).filter(|packed| packed.len() <= left);
         let Some(packed) = packed else {
-            return none(text.len(), format!("too large for a page; use latentree export --format {format}"));
+            return none(text.len(), format!("too large for a page; export the model as {format}"));
         };
         left -= packed.len();
         Export { format: format.name(), ending, bytes: text.len(), packed: Some(packed), problem: None }

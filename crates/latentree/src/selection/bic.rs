@@ -22,8 +22,8 @@ use super::misfit::{PairMisfit, pair_misfits};
 use super::shape::{Shape, hidden_nodes};
 use super::statistics::{Statistics, node_of, spanning_links};
 use super::surgery::{drop_state, split_state};
-use crate::data::Dataset;
-use crate::em::{Em, Smoothing, Start, merge_rows, template};
+use crate::data::Rows;
+use crate::em::{Em, Merged, Smoothing, Start, template};
 use crate::model::LatentTree;
 use crate::moments::{PairMoments, Summary, fold};
 use crate::tree::Tree;
@@ -85,7 +85,7 @@ pub(super) struct Scored {
 
 /// What a search works on.
 pub(super) struct Workbench<'a> {
-    data: Dataset,
+    data: Merged<'a>,
     summary: Summary,
     /// Moments that distances are estimated from.
     pub(super) moments: &'a PairMoments,
@@ -107,13 +107,13 @@ impl Observer for Quiet<'_> {
 
 impl<'a> Workbench<'a> {
     pub(super) fn new(
-        data: &Dataset,
+        data: &'a dyn Rows,
         moments: &'a PairMoments,
         smoothing: Smoothing,
         observer: &'a dyn Observer,
     ) -> Result<Self> {
-        let data = merge_rows(data).unwrap_or_else(|| data.clone());
-        let summary = fold(&mut data.source(), Summary::new(data.schema().clone()), &Quiet(observer))?;
+        let data = Merged::of(data)?;
+        let summary = fold(&mut *data.open()?, Summary::new(data.schema().clone()), &Quiet(observer))?;
         let weight = summary.total_weight();
         let tables = (**moments.schema() == **data.schema()).then_some(moments);
         Ok(Self { data, summary, moments, tables, weight, smoothing, observer })
@@ -151,9 +151,9 @@ impl<'a> Workbench<'a> {
 ///
 /// # Errors
 /// [`Error::Option`] for fewer than three variables, those of EM, and [`Error::Cancelled`].
-pub fn by_bic(data: &Dataset, moments: &PairMoments, search: &BicSearch, observer: &dyn Observer) -> Result<LatentTree> {
+pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observer: &dyn Observer) -> Result<LatentTree> {
     if data.schema().variables().len() < 3 {
-        return Err(Error::option("--select", "a search for hidden variables needs three variables or more"));
+        return Err(Error::option("selection.criterion", "a search for hidden variables needs three variables or more"));
     }
     let bench = Workbench::new(data, moments, search.smoothing, observer)?;
     let n_starts = search.trees.len() + search.starts;

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::bic::Quiet;
-use crate::data::{Batch, Block, ColumnData, Dataset, Kind, Schema};
+use crate::data::{Batch, BatchSource, Block, ColumnData, Dataset, JournaledRows, Kind, Rows, Schema};
 use crate::distance::DistanceMatrix;
 use crate::em::{Em, Smoothing, Start, template};
 use crate::structure::{
@@ -63,7 +63,7 @@ impl Candidates {
                 let names: Vec<&str> = self.list.iter().take(8).map(|scored| scored.candidate.leader.as_str()).collect();
                 let more = if self.list.len() > names.len() { ", …" } else { "" };
                 return Err(Error::option(
-                    "--accept",
+                    "selection.accept",
                     format!("{leader:?} has no candidate; those are {}{more}", names.join(", ")),
                 ));
             }
@@ -98,7 +98,7 @@ impl Candidates {
 /// # Errors
 /// [`Error::Data`] for other or mixed columns, [`Error::Mismatch`] if distances are of other variables, those of EM, and [`Error::Cancelled`].
 pub fn scored_candidates(
-    data: &Dataset,
+    data: &dyn Rows,
     distances: &DistanceMatrix,
     local: LocalLearner,
     contraction: Option<f64>,
@@ -165,19 +165,25 @@ fn distinct_names(candidates: &mut [Candidate], spanning_tree: &Tree) {
     }
 }
 
-fn score(data: &Dataset, candidate: Candidate, hidden_states: usize, observer: &dyn Observer) -> Result<ScoredCandidate> {
+fn score(data: &dyn Rows, candidate: Candidate, hidden_states: usize, observer: &dyn Observer) -> Result<ScoredCandidate> {
     let subtree = candidate.subtree.minimal();
     if subtree.n_hidden() == 0 {
         return Ok(ScoredCandidate { candidate, log_likelihood_gain: 0.0, parameters: 0, bic_gain: 0.0 });
     }
     let names: Vec<&str> = subtree.node_ixs().filter(|&node| subtree.is_observed(node)).map(|node| subtree.name(node)).collect();
-    let part = projected(data, &names)?;
+    let part = Projected::new(data, &names)?;
+    let kept = match data.dataset() {
+        Some(_) => Some(Dataset::read(&mut *part.open()?)?),
+        None => None,
+    };
+    let part: &dyn Rows = kept.as_ref().map_or(&part, |kept| kept);
+    let part = &JournaledRows::new(part, data.journal());
     let fit = |tree: &Tree| -> Result<(f64, usize)> {
         let model = template(Arc::clone(part.schema()), tree.clone(), hidden_states)?;
         let start = if tree.n_hidden() == 0 && hidden_states > 0 { Start::Given } else { Start::Random { restarts: 3, seed: 0 } };
         let fit = Em::new().smoothing(Smoothing::pseudo_count(1e-3)).iterations(300).start(start).fit(
             &model,
-            &part,
+            part,
             &Quiet(observer),
         )?;
         let ln = fit.log_likelihood.last().copied().unwrap_or(f64::NEG_INFINITY);
@@ -185,7 +191,10 @@ fn score(data: &Dataset, candidate: Candidate, hidden_states: usize, observer: &
     };
     let star = star(&candidate.leader, &names)?;
     let ((with, with_parameters), (without, without_parameters)) = (fit(&subtree)?, fit(&star)?);
-    let weight: f64 = part.batches().iter().map(|batch| (0..batch.n_rows).map(|row| batch.weight(row)).sum::<f64>()).sum();
+    let (mut weight, mut source) = (0.0_f64, part.open()?);
+    while let Some(batch) = source.next_batch()? {
+        weight += (0..batch.n_rows).map(|row| batch.weight(row)).sum::<f64>();
+    }
     let parameters = with_parameters as i64 - without_parameters as i64;
     let log_likelihood_gain = with - without;
     let bic_gain = log_likelihood_gain - 0.5 * parameters as f64 * weight.max(1.0).ln();
@@ -201,34 +210,68 @@ fn star(leader: &str, names: &[&str]) -> Result<Tree> {
     Tree::from_parts(nodes, &edges)
 }
 
-/// Some scalar variables of a table.
-fn projected(data: &Dataset, names: &[&str]) -> Result<Dataset> {
-    let schema = data.schema();
-    let mut builder = Schema::builder();
-    let mut columns: Vec<ColIx> = Vec::new();
-    for name in names {
-        let variable: VarIx = schema.find_variable(name).ok_or_else(|| Error::Mismatch {
-            left: "the distances".to_owned(),
-            right: "the data".to_owned(),
-            problem: format!("the data have no variable {name:?}"),
-        })?;
-        let column = schema.variable(variable).columns[0];
-        builder = builder.scalar(*name, schema.column(column).kind.clone());
-        columns.push(column);
+/// Some scalar variables of rows.
+struct Projected<'a> {
+    rows: &'a dyn Rows,
+    schema: Arc<Schema>,
+    columns: Vec<ColIx>,
+}
+
+impl<'a> Projected<'a> {
+    fn new(rows: &'a dyn Rows, names: &[&str]) -> Result<Self> {
+        let schema = rows.schema();
+        let mut builder = Schema::builder();
+        let mut columns: Vec<ColIx> = Vec::new();
+        for name in names {
+            let variable: VarIx = schema.find_variable(name).ok_or_else(|| Error::Mismatch {
+                left: "the distances".to_owned(),
+                right: "the data".to_owned(),
+                problem: format!("the data have no variable {name:?}"),
+            })?;
+            let column = schema.variable(variable).columns[0];
+            builder = builder.scalar(*name, schema.column(column).kind.clone());
+            columns.push(column);
+        }
+        Ok(Self { rows, schema: Arc::new(builder.build()?), columns })
     }
-    let part = Arc::new(builder.build()?);
-    let batches = data.batches().iter().map(|batch| {
-        let cells = columns.iter().zip(part.columns()).map(|(&from, column)| {
+}
+
+impl Rows for Projected<'_> {
+    fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    fn open(&self) -> Result<Box<dyn BatchSource + '_>> {
+        Ok(Box::new(ProjectedSource { to: self, source: self.rows.open()? }))
+    }
+
+    fn n_rows_hint(&self) -> Option<u64> {
+        self.rows.n_rows_hint()
+    }
+}
+
+struct ProjectedSource<'a> {
+    to: &'a Projected<'a>,
+    source: Box<dyn BatchSource + 'a>,
+}
+
+impl BatchSource for ProjectedSource<'_> {
+    fn schema(&self) -> &Arc<Schema> {
+        &self.to.schema
+    }
+
+    fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
+        let Some(batch) = self.source.next_batch()? else { return Ok(None) };
+        let cells = self.to.columns.iter().zip(self.to.schema.columns()).map(|(&from, column)| {
             let mut cells = ColumnData::for_kind(&column.kind, batch.n_rows);
             (0..batch.n_rows).for_each(|row| cells.push_number(batch.number(row, from)));
             cells
         });
-        Batch {
-            first_row: batch.first_row,
-            n_rows: batch.n_rows,
-            block: Block::Dense(cells.collect()),
-            weights: batch.weights.clone(),
-        }
-    });
-    Ok(Dataset::new(Arc::clone(&part), batches.collect()))
+        let block = Block::Dense(cells.collect());
+        Ok(Some(Arc::new(Batch { first_row: batch.first_row, n_rows: batch.n_rows, block, weights: batch.weights.clone() })))
+    }
+
+    fn rewind(&mut self) -> Result<()> {
+        self.source.rewind()
+    }
 }

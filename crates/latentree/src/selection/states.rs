@@ -4,7 +4,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::bic::{BicSearch, Quiet, Workbench, with_states};
-use crate::data::Dataset;
+use crate::data::Rows;
 use crate::em::{Em, Start, template};
 use crate::model::LatentTree;
 use crate::moments::PairMoments;
@@ -17,7 +17,7 @@ use crate::{Observer, Result};
 /// Those of EM, and [`Error::Cancelled`](crate::Error::Cancelled).
 pub fn states_by_bic(
     tree: &Tree,
-    data: &Dataset,
+    data: &dyn Rows,
     moments: &PairMoments,
     search: &BicSearch,
     observer: &dyn Observer,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::shape::{Shape, hidden_nodes};
-use crate::data::{Batch, Dataset, Kind, Schema};
+use crate::data::{Batch, Kind, Rows, Schema};
 use crate::inference::Inference;
 use crate::model::{Distribution, Emission, LatentTree, Table};
 use crate::moments::Summary;
@@ -43,7 +43,7 @@ fn n_features(kind: &Kind) -> usize {
 
 impl Statistics {
     /// Statistics of all rows: of the hidden nodes of one model, or of several models one after the other.
-    pub(super) fn new(models: &[&LatentTree], data: &Dataset, summary: &Summary, observer: &dyn Observer) -> Result<Self> {
+    pub(super) fn new(models: &[&LatentTree], data: &dyn Rows, summary: &Summary, observer: &dyn Observer) -> Result<Self> {
         let schema = Arc::clone(data.schema());
         let hidden: Vec<Vec<NodeIx>> = models.iter().map(|model| hidden_nodes(model)).collect();
         let mut starts = vec![0];
@@ -67,7 +67,9 @@ impl Statistics {
             schema,
         };
         let inferences: Vec<Inference<'_>> = models.iter().map(|model| Inference::new(model)).collect();
-        for batch in data.batches() {
+        let mut source = data.open()?;
+        while let Some(batch) = source.next_batch()? {
+            let batch = &*batch;
             if observer.cancelled() {
                 return Err(Error::Cancelled);
             }

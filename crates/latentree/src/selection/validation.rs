@@ -11,8 +11,8 @@
 //! multiplications. So the same data give the same model everywhere.
 
 use super::bic::Quiet;
-use crate::data::Dataset;
-use crate::em::{Em, EmFit, Smoothing, Start, merge_rows, template};
+use crate::data::Rows;
+use crate::em::{Em, EmFit, Merged, Smoothing, Start, template};
 use crate::model::LatentTree;
 use crate::tree::Tree;
 use crate::{Error, Observer, Result};
@@ -107,8 +107,9 @@ pub struct Selected {
 }
 
 struct Search<'a> {
-    rows: Dataset,
-    validation: Dataset,
+    rows: Merged<'a>,
+    n_rows: u64,
+    validation: Merged<'a>,
     options: ValidationSearch,
     observer: &'a dyn Observer,
     tried: Vec<CandidateScore>,
@@ -126,7 +127,7 @@ struct Best {
 impl Search<'_> {
     fn work(&self, tree: &Tree, states: usize) -> f64 {
         let hidden_edges = tree.edges().filter(|edge| !tree.is_observed(edge.a) && !tree.is_observed(edge.b)).count();
-        self.rows.n_rows() as f64 * (hidden_edges * states * states + tree.n_observed() * states) as f64
+        self.n_rows as f64 * (hidden_edges * states * states + tree.n_observed() * states) as f64
     }
 
     fn try_one(&mut self, trees: &[(String, Tree)], tree: usize, states: usize, smoothing: f64, passes: usize) -> Result<Best> {
@@ -158,16 +159,17 @@ impl Search<'_> {
 /// [`Error::Mismatch`] if the validation rows have other columns, [`Error::Option`] if there is no tree, those of EM, and [`Error::Cancelled`].
 pub fn by_validation(
     trees: &[(String, Tree)],
-    rows: &Dataset,
-    validation: &Dataset,
+    rows: &dyn Rows,
+    validation: &dyn Rows,
     search: &ValidationSearch,
     observer: &dyn Observer,
 ) -> Result<Selected> {
     if trees.is_empty() {
-        return Err(Error::option("--select", "there is no tree to choose from"));
+        return Err(Error::option("selection.criterion", "there is no tree to choose from"));
     }
-    let merged = |data: &Dataset| merge_rows(data).unwrap_or_else(|| data.clone());
-    let mut run = Search { rows: merged(rows), validation: merged(validation), options: *search, observer, tried: Vec::new() };
+    let rows = Merged::of(rows)?;
+    let n_rows = n_rows(&rows)?;
+    let mut run = Search { rows, n_rows, validation: Merged::of(validation)?, options: *search, observer, tried: Vec::new() };
     observer.stage("candidates", None);
     let smoothing = search.smoothing.unwrap_or(FIRST_SMOOTHING);
     let first_states = search.hidden_states.unwrap_or(FIRST_STATES);
@@ -220,6 +222,17 @@ pub fn by_validation(
     let converged = best.fit.converged();
     let tree = trees[best.tree].0.clone();
     Ok(Selected { model: best.fit.model, tree, validation: best.score, converged, candidates: run.tried })
+}
+
+fn n_rows(rows: &dyn Rows) -> Result<u64> {
+    if let Some(known) = rows.n_rows_hint() {
+        return Ok(known);
+    }
+    let (mut n_rows, mut source) = (0, rows.open()?);
+    while let Some(batch) = source.next_batch()? {
+        n_rows += batch.n_rows as u64;
+    }
+    Ok(n_rows)
 }
 
 fn better(best: Option<Best>, other: Best) -> Best {

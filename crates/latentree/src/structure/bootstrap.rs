@@ -39,7 +39,7 @@ pub fn with_bootstrap_support(
     observer: &dyn Observer,
     replicate: impl Fn(&mut ChaCha8Rng) -> Result<Tree> + Sync,
 ) -> Result<Tree> {
-    limits::check("--bootstrap", n_replicates, 1..=limits::MOST_REPLICATES)?;
+    limits::check("structure.bootstrap", n_replicates, 1..=limits::MOST_REPLICATES)?;
     observer.stage("bootstrap", Some(n_replicates as u64));
     let own: Vec<Split> = tree.splits().iter().collect();
     let done = AtomicU64::new(0);

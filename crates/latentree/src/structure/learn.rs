@@ -20,6 +20,8 @@
 //! learner itself gives them, and least squares contract nothing after that: they take noise in many weak distances for evidence that an edge is short.
 //! The polish by likelihood decides itself which edges stay; only a threshold that is given contracts its tree, after which its lengths are fitted again.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     ChowLiu, ChowLiuBlind, ChowLiuNeighborJoining, ChowLiuRecursiveGrouping, Contraction, CorrelationSample, LearnerName,
     NeighborJoining, ParallelLocalGrouping, RecursiveGrouping, SpectralNeighborJoining, StructureLearner, WishartCorrelations,
@@ -28,6 +30,7 @@ use super::{
 };
 use crate::distance::{DistanceMatrix, DistanceOptions, Estimator, choose_estimator, determinants, estimate, from_correlations};
 use crate::error::{Error, Place, Result, Shortened};
+use crate::limits;
 use crate::moments::{Accumulator, BlockMoments, PairMoments};
 use crate::observer::Observer;
 use crate::selection::hidden_chow_liu;
@@ -59,12 +62,15 @@ pub enum StructureInput<'a> {
 }
 
 /// Settings of [`learn_structure`].
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct StructureOptions {
-    learner: LearnerName,
-    contraction: Contraction,
-    epsilon: Option<f64>,
-    tau: Option<f64>,
+    pub(crate) learner: LearnerName,
+    pub(crate) contract: Contraction,
+    pub(crate) epsilon: Option<f64>,
+    pub(crate) tau: Option<f64>,
+    pub(crate) bootstrap: Option<usize>,
+    #[serde(skip)]
     distances: DistanceOptions,
 }
 
@@ -85,7 +91,7 @@ impl StructureOptions {
     /// Which edges are contracted (default [`Contraction::ByInput`]).
     #[must_use]
     pub fn contraction(mut self, contraction: Contraction) -> Self {
-        self.contraction = contraction;
+        self.contract = contraction;
         self
     }
 
@@ -103,6 +109,14 @@ impl StructureOptions {
         self
     }
 
+    /// Support of every split by this many bootstrap replicates, 1 to [`MOST_REPLICATES`](limits::MOST_REPLICATES); see
+    /// [`bootstrap_structure`](super::bootstrap_structure), which is what draws them.
+    #[must_use]
+    pub fn bootstrap(mut self, replicates: Option<usize>) -> Self {
+        self.bootstrap = replicates;
+        self
+    }
+
     /// How distances are made of moments.
     #[must_use]
     pub fn distances(mut self, distances: DistanceOptions) -> Self {
@@ -110,8 +124,11 @@ impl StructureOptions {
         self
     }
 
-    fn check(&self) -> Result<()> {
-        for (name, value) in [("--epsilon", self.epsilon), ("--tau", self.tau)] {
+    pub(crate) fn check(&self) -> Result<()> {
+        if let Some(replicates) = self.bootstrap {
+            limits::check("structure.bootstrap", replicates, 1..=limits::MOST_REPLICATES)?;
+        }
+        for (name, value) in [("structure.epsilon", self.epsilon), ("structure.tau", self.tau)] {
             if let Some(bad) = value.filter(|value| !value.is_finite() || *value < 0.0) {
                 return Err(Error::option(name, format!("{bad} given; a finite number ≥ 0 is needed")));
             }
@@ -119,7 +136,7 @@ impl StructureOptions {
         let groups = [LearnerName::RecursiveGrouping, LearnerName::ChowLiuRecursiveGrouping, LearnerName::ParallelLocalGrouping];
         if (self.epsilon.is_some() || self.tau.is_some()) && !groups.contains(&self.learner) {
             let problem = format!("only rg, clrg and plrg use it, and the learner is {}", self.learner);
-            return Err(Error::option(if self.epsilon.is_some() { "--epsilon" } else { "--tau" }, problem));
+            return Err(Error::option(if self.epsilon.is_some() { "structure.epsilon" } else { "structure.tau" }, problem));
         }
         Ok(())
     }
@@ -162,19 +179,19 @@ pub fn learn_structure(
     options.check()?;
     let keeps_its_edges =
         matches!(options.learner, LearnerName::ChowLiu | LearnerName::ChowLiuBlind | LearnerName::HiddenChowLiu);
-    if keeps_its_edges && matches!(options.contraction, Contraction::UpTo(_)) {
-        observer.warn(&format!("--contract has no effect: {} keeps all its edges", options.learner));
+    if keeps_its_edges && matches!(options.contract, Contraction::UpTo(_)) {
+        observer.warn(&format!("`structure.contract` has no effect: {} keeps all its edges", options.learner));
     }
     match input {
         StructureInput::Distances(distances) => {
             let learner = match options.learner {
                 LearnerName::Auto => LearnerName::NeighborJoining,
                 LearnerName::Likelihood => {
-                    return Err(Error::option("--structure", "likelihood needs rows; a distance matrix alone has none"));
+                    return Err(Error::option("structure.learner", "likelihood needs rows; a distance matrix alone has none"));
                 }
                 LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping => {
                     return Err(Error::option(
-                        "--structure",
+                        "structure.learner",
                         "reg-clrg and reg-clnj compare models of rows; a distance matrix alone has none",
                     ));
                 }
@@ -230,7 +247,7 @@ fn from_moments(
         }
         LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping => {
             return Err(Error::option(
-                "--structure",
+                "structure.learner",
                 "reg-clrg and reg-clnj compare models of rows, which are not at hand; learn from the data",
             ));
         }
@@ -245,7 +262,7 @@ fn from_moments(
 
 /// A learner from distances, with the one threshold of contraction.
 fn learner_for(name: LearnerName, options: &StructureOptions, distances: &DistanceMatrix) -> Box<dyn StructureLearner> {
-    let threshold = options.contraction.threshold(distances);
+    let threshold = options.contract.threshold(distances);
     let contraction = threshold.unwrap_or(0.0);
     let mut grouping = RecursiveGrouping::default().contraction(contraction);
     if let Some(epsilon) = options.epsilon {
@@ -340,7 +357,7 @@ fn starts(
             let pairs = (0..distances.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
             let known = |(i, j): (usize, usize)| distances.get(i, j).map_or(0.0, |_| sample.get(i, j));
             let affinities: Vec<f64> = pairs.map(known).collect();
-            let learner = SpectralNeighborJoining::new().contract(options.contraction.threshold(distances));
+            let learner = SpectralNeighborJoining::new().contract(options.contract.threshold(distances));
             learner.from_affinity(distances.names().to_vec(), &affinities, observer)?
         }
     };
@@ -358,7 +375,7 @@ fn polished(
     observer.stage("likelihood", None);
     let found = by_likelihood(starts, sample, halves, observer)?;
     let mut tree = found.tree.minimal();
-    if let Contraction::UpTo(threshold) = options.contraction {
+    if let Contraction::UpTo(threshold) = options.contract {
         let contracted = contract_short(&tree, threshold);
         if contracted.n_nodes() < tree.n_nodes() {
             tree = likeliest_lengths(&contracted, sample);

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::DEFAULT_CONTRACTION;
 use super::thresholds::rounding_error;
 use crate::distance::DistanceMatrix;
@@ -92,13 +94,15 @@ impl fmt::Display for LearnerName {
     }
 }
 
+crate::named::by_name!(LearnerName);
+
 impl FromStr for LearnerName {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|learner| learner.name() == name).ok_or_else(|| {
             let names: Vec<&str> = Self::ALL.iter().map(|learner| learner.name()).collect();
-            Error::option("--structure", format!("{name:?} is not one of {}", names.join(", ")))
+            Error::option("structure.learner", format!("{name:?} is not one of {}", names.join(", ")))
         })
     }
 }
@@ -136,10 +140,40 @@ impl Contraction {
             Self::ByInput => None,
             Self::Off => Some("none".to_owned()),
             Self::UpTo(length) => {
-                let correlation = format!("{:.12}", (-length).exp());
-                Some(correlation.trim_end_matches('0').trim_end_matches('.').to_owned())
+                // The shortest that is read back as the same length.
+                let correlation = (-length).exp();
+                let written = (1..=17).map(|digits| format!("{correlation:.digits$}"));
+                let exact = |text: &String| text.parse::<Self>().is_ok_and(|it| it == self);
+                Some(written.into_iter().find(exact).unwrap_or_else(|| correlation.to_string()))
             }
         }
+    }
+}
+
+impl Serialize for Contraction {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match (self, self.text()) {
+            (Self::UpTo(_), Some(text)) => text.parse().unwrap_or(1.0_f64).serialize(serializer),
+            (_, text) => text.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Contraction {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(f64),
+            Text(String),
+            Nothing,
+        }
+        let text = match Written::deserialize(deserializer)? {
+            Written::Nothing => return Ok(Self::ByInput),
+            Written::Number(number) => number.to_string(),
+            Written::Text(text) => text,
+        };
+        text.parse().map_err(|error: Error| serde::de::Error::custom(error.problem()))
     }
 }
 
@@ -153,7 +187,7 @@ impl FromStr for Contraction {
             Ok(0.0) => Ok(Self::Off),
             Ok(value) if value > 0.0 && value <= 1.0 => Ok(Self::UpTo(-value.ln() + 0.0)),
             _ => Err(Error::option(
-                "--contract",
+                "structure.contract",
                 format!("{text:?} is not none, 0, or a correlation up to 1 above which two nodes are taken for one, such as 0.9"),
             )),
         }

@@ -68,6 +68,8 @@ impl fmt::Display for Decomposition {
     }
 }
 
+crate::named::by_name!(Decomposition);
+
 impl FromStr for Decomposition {
     type Err = Error;
 
@@ -75,7 +77,10 @@ impl FromStr for Decomposition {
         let known = Self::ALL.into_iter().find(|decomposition| decomposition.name() == name);
         known.or((name == "jacobi").then_some(Self::Sidiwo)).ok_or_else(|| {
             let names: Vec<&str> = Self::ALL.iter().map(|decomposition| decomposition.name()).collect();
-            Error::option("--decomposition", format!("{name:?} is not one of {}, jacobi (the same as sidiwo)", names.join(", ")))
+            Error::option(
+                "parameters.decomposition",
+                format!("{name:?} is not one of {}, jacobi (the same as sidiwo)", names.join(", ")),
+            )
         })
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn cases() -> Vec<Case> {
         learn("contraction above 1", "--contract 1.5").says(["--contract", "1.5", "0.9"]),
         learn("contraction that is text", "--contract all").says(["--contract", "all"]),
         learn("negative epsilon", "--structure rg --epsilon=-1").says(["--epsilon", "-1"]),
-        learn("tau that is no number", "--structure rg --tau nan").says(["--tau", "NaN"]),
+        learn("tau that is no number", "--structure rg --tau nan").says(["--tau", "nan", "a number"]),
         learn("epsilon of a learner without", "--structure nj --epsilon 0.1").says(["--epsilon", "rg", "nj"]),
         learn("no replicates", "--bootstrap 0").says(["--bootstrap", "0"]),
         learn("negative replicates", "--bootstrap=-3").says(["--bootstrap", "-3"]),
@@ -99,9 +99,6 @@ pub(super) fn cases() -> Vec<Case> {
         case("regularised grouping of a matrix", "learn --distances d.csv --structure reg-clnj -o o.json")
             .file("d.csv", ",a,b,c\na,0,1,2\nb,1,0,2\nc,2,2,0\n")
             .says(["--structure", "rows"]),
-        case("a checkpoint of moments", "learn data.csv --parameters moments --checkpoint folder -o o.json")
-            .says(["--checkpoint"]),
-        case("a checkpoint of a search", "learn data.csv --select bic --checkpoint folder -o o.json").says(["--checkpoint"]),
         case("a checkpoint that is a file", "learn data.csv --parameters em --checkpoint data.csv -o o.json").says(["data.csv"]),
         case("nothing to write to", "learn data.csv").says(["--output"]),
         case("a model that is not there to describe", "describe q.json").says(["q.json"]),

@@ -146,7 +146,7 @@ impl CsvTable {
         for (ix, name) in self.names.iter().enumerate() {
             if let Some(earlier) = seen.insert(name.as_str(), ix) {
                 let problem = format!(
-                    "columns {} and {} have the same name; rename one, or say that the file has no header (--no-header)",
+                    "columns {} and {} have the same name; rename one, or say that the file has no header (`read.no_header`)",
                     earlier + 1,
                     ix + 1
                 );
@@ -164,7 +164,7 @@ fn refuse_binary(input: &Input) -> Result<()> {
     if input.encoding.is_none()
         && let Some(encoding) = wide_text(&first)
     {
-        return fail(format!("the file looks like UTF-16 text; add --encoding {encoding}, or save it as UTF-8"));
+        return fail(format!("the file looks like UTF-16 text; add `read.encoding` {encoding}, or save it as UTF-8"));
     }
     if first.contains(&0) {
         let named = input.encoding.map(|encoding| format!(" even if read as {}", encoding.name())).unwrap_or_default();

@@ -214,7 +214,7 @@ impl LabelTable {
         let value = if matches!(cell, Cell::Text(_)) { format!("{:?}", Shortened(&text)) } else { text.clone() };
         if let Some(similar) = Similar::new(self.labels.iter().map(String::as_str)).to(&text) {
             return format!(
-                "{value} is not a label of this column; did you mean {:?}? (--unseen missing reads unknown labels as missing)",
+                "{value} is not a label of this column; did you mean {:?}? (`read.unseen` missing reads unknown labels as missing)",
                 Shortened(similar)
             );
         }
@@ -224,7 +224,7 @@ impl LabelTable {
         let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
         let shown = shown.join(", ");
         format!(
-            "{value} is not a label of this column, which has {shown}{rest}; --unseen missing reads unknown labels as missing"
+            "{value} is not a label of this column, which has {shown}{rest}; `read.unseen` missing reads unknown labels as missing"
         )
     }
 }

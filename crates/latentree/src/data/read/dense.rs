@@ -145,7 +145,7 @@ impl DenseReader {
         }
         let (kept, left): (Vec<usize>, Vec<usize>) = plan.carried.iter().copied().partition(|&ix| table.can_be_text(ix));
         if let Some(&id) = left.iter().find(|&&ix| options.id.as_ref() == Some(&names[ix])) {
-            return Err(Error::option("--id", format!("column {:?} cannot be written as text", names[id])));
+            return Err(Error::option("read.id", format!("column {:?} cannot be written as text", names[id])));
         }
         plan.carried = kept;
         plan.warnings.extend(left.iter().map(|&ix| format!("column {:?} cannot be written as text and is not kept", names[ix])));
@@ -305,7 +305,7 @@ pub(super) fn weight_problem(weight: f64) -> Option<String> {
 
 /// The error of joining labels where a schema says which there are.
 pub(super) fn min_count_of_schema() -> Error {
-    Error::option("--min-count", "the labels are the model's, which were joined or not when it was learned; leave it out")
+    Error::option("read.min_count", "the labels are the model's, which were joined or not when it was learned; leave it out")
 }
 
 struct ProfileSink {

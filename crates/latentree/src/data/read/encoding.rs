@@ -62,7 +62,7 @@ impl FromStr for TextEncoding {
                  gb18030 and others of the WHATWG Encoding Standard",
                 Shortened(name)
             );
-            Error::option("--encoding", problem)
+            Error::option("read.encoding", problem)
         })
     }
 }
@@ -88,7 +88,7 @@ impl Decoding {
             (self.start, self.end) = (0, n_written);
             match result {
                 encoding_rs::DecoderResult::Malformed(..) => {
-                    let problem = format!("its text is not {}; name another encoding (--encoding)", self.name);
+                    let problem = format!("its text is not {}; name another encoding (`read.encoding`)", self.name);
                     return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
                 }
                 encoding_rs::DecoderResult::InputEmpty => self.is_done = is_last,
@@ -140,12 +140,12 @@ pub(super) fn not_utf8(text: &[u8]) -> String {
     // Western texts have single letters with accents among plain ones.
     if high > letters && neighbours > 0 {
         return format!(
-            "{shown:?} is not UTF-8 text, nor does it look Western European; name its encoding, such as --encoding windows-1251, \
+            "{shown:?} is not UTF-8 text, nor does it look Western European; name its encoding, such as `read.encoding` windows-1251, \
              shift_jis or gb18030, or save the file as UTF-8"
         );
     }
     // The control characters of Latin-1 are letters and quotes in Windows-1252.
     let is_windows = text.iter().any(|byte| (0x80..0xa0).contains(byte));
     let (looks, name) = if is_windows { ("Windows-1252", "windows-1252") } else { ("Latin-1", "latin-1") };
-    format!("{shown:?} is not UTF-8 text; it looks like {looks}: add --encoding {name}, or save the file as UTF-8")
+    format!("{shown:?} is not UTF-8 text; it looks like {looks}: add `read.encoding` {name}, or save the file as UTF-8")
 }

@@ -86,15 +86,15 @@ fn text(cell: Cell<'_>) -> Result<Vec<u8>, String> {
 pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions) -> Result<SparseFile> {
     let (row, item, value) = options.events.as_ref().expect("called when events are asked for");
     if let Some(id) = options.id.as_ref().filter(|&id| id != row) {
-        let problem = format!("{id:?} given; the id of a row of events is the first column of --events, {row:?}");
-        return Err(Error::option("--id", problem));
+        let problem = format!("{id:?} given; the id of a row of events is the first column of `read.events`, {row:?}");
+        return Err(Error::option("read.id", problem));
     }
     let key_name = row.clone();
     let names = table.names();
-    let find = |name: &String| names.iter().position(|it| it == name).ok_or_else(|| unknown_column("--events", name, names));
+    let find = |name: &String| names.iter().position(|it| it == name).ok_or_else(|| unknown_column("read.events", name, names));
     let (row, item, value) = (find(row)?, find(item)?, value.as_ref().map(find).transpose()?);
     if row == item || value == Some(row) || value == Some(item) {
-        return Err(Error::option("--events", "the row id, the item and the value must be different columns"));
+        return Err(Error::option("read.events", "the row id, the item and the value must be different columns"));
     }
     let wanted: Vec<bool> = (0..names.len()).map(|ix| ix == row || ix == item || value == Some(ix)).collect();
     // Ids and codes beyond 2⁵³ are not the same number as 64-bit floats.

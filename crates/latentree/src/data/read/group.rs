@@ -32,7 +32,7 @@ impl Groups {
             Some((item, group)) => {
                 let find = |name: &str| {
                     let found = table.names().iter().position(|it| it == name);
-                    found.ok_or_else(|| unknown_column_of(&format!("{} has", path.display()), "--group", name, table.names()))
+                    found.ok_or_else(|| unknown_column_of(&format!("{} has", path.display()), "read.group", name, table.names()))
                 };
                 (find(item)?, find(group)?)
             }
@@ -64,7 +64,7 @@ impl Groups {
             }
             (_, _, n_columns) => {
                 let problem = format!(
-                    "the file has {n_columns} columns ({}); name those of the item and of the group, as in --group {}:{}, or call them \"item\" and \"group\"",
+                    "the file has {n_columns} columns ({}); name those of the item and of the group, as in `read.group` {}:{}, or call them \"item\" and \"group\"",
                     first.0.join(", "),
                     input.path.display(),
                     first.0.iter().take(2).map(String::as_str).collect::<Vec<_>>().join(",")

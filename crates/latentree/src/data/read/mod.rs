@@ -123,7 +123,7 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader> {
     let format = recognise(path, &first);
     if matches!(format, Format::Parquet | Format::Arrow) {
         if options.encoding.is_some() {
-            return Err(Error::option("--encoding", format!("{} is not a text file; leave it out", input.place())));
+            return Err(Error::option("read.encoding", format!("{} is not a text file; leave it out", input.place())));
         }
         input.decompress()?;
     }
@@ -139,7 +139,7 @@ fn open_input(input: Arc<Input>, format: Format, options: &ReadOptions) -> Resul
     check_names(&input, format, options)?;
     if options.events.is_some() && matches!(format, Format::Coordinate(_) | Format::Libsvm) {
         return Err(Error::option(
-            "--events",
+            "read.events",
             format!("{} is not a table of events, which is CSV, TSV or Parquet", input.place()),
         ));
     }
@@ -168,11 +168,11 @@ fn check_names(input: &Input, format: Format, options: &ReadOptions) -> Result<(
         _ if options.events.is_some() => "the columns of events are named by their items; leave it out",
         Format::Parquet | Format::Arrow => "the file names its columns itself; leave it out",
         Format::Csv(_) if options.header => {
-            "the first row of the file names its columns; leave it out, or add --no-header if that row is data"
+            "the first row of the file names its columns; leave it out, or add `read.no_header` if that row is data"
         }
         _ => return Ok(()),
     };
-    Err(Error::option("--names", format!("{}: {problem}", input.place())))
+    Err(Error::option("read.names", format!("{}: {problem}", input.place())))
 }
 
 fn recognise(path: &Path, first: &[u8]) -> Format {

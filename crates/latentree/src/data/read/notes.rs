@@ -25,8 +25,8 @@ impl Notes {
         let Some(LooksLike { id, code, is_certain }) = look.and_then(|look| look.verdict(columns.names)) else { return Ok(()) };
         let (id, code) = (&columns.names[id], &columns.names[code]);
         let problem = format!(
-            "this looks like events, one a line: column {:?} repeats its ids and {:?} holds codes; add --events {id},{code} to make \
-             a row of each id, or say what the columns are (--kind {id}=ignore)",
+            "this looks like events, one a line: column {:?} repeats its ids and {:?} holds codes; add `read.events` {id},{code} to make \
+             a row of each id, or say what the columns are (`read.kind` {id}=ignore)",
             Shortened(id),
             Shortened(code)
         );

@@ -101,7 +101,7 @@ impl Overrides {
         }
         let known: HashSet<&str> = names.iter().map(String::as_str).collect();
         if let Some(name) = self.named.iter().find(|name| !known.contains(name.as_str())) {
-            return Err(unknown_column("--kind", name, names));
+            return Err(unknown_column("read.kind", name, names));
         }
         match (self.filed.iter().find(|name| !known.contains(name.as_str())), &options.schema_file) {
             (Some(name), Some(path)) => {

@@ -130,7 +130,7 @@ impl Plan {
         let by_position = !by_name;
         if by_position && n_columns != schema.columns().len() {
             let problem = format!(
-                "the file has {n_columns} columns without names, and {} are expected; give them names (a header, --names)",
+                "the file has {n_columns} columns without names, and {} are expected; give them names (a header, `read.names`)",
                 schema.columns().len()
             );
             return Err(Error::data(columns.place.clone(), problem));
@@ -181,7 +181,7 @@ impl Plan {
                 schema.columns().iter().take(5).map(|column| format!("{:?}", Shortened(&column.name))).collect();
             // Events have few columns, and a model of them many.
             let hint = if options.events.is_none() && n_columns <= 5 && n_columns < schema.columns().len() {
-                ", or add --events if the file lists events"
+                ", or add `read.events` if the file lists events"
             } else {
                 ""
             };
@@ -202,7 +202,7 @@ impl Plan {
                     told.name(),
                     column.kind.name()
                 );
-                return Err(Error::option("--kind", problem));
+                return Err(Error::option("read.kind", problem));
             }
         }
         let thresholds =
@@ -218,7 +218,7 @@ impl Plan {
 fn weight_column(columns: &Columns<'_>, options: &ReadOptions) -> Result<Option<usize>> {
     let Some(weights) = &options.weights else { return Ok(None) };
     match columns.names.iter().position(|name| name == weights) {
-        None => Err(unknown_column("--weights", weights, columns.names)),
+        None => Err(unknown_column("read.weights", weights, columns.names)),
         found => Ok(found),
     }
 }
@@ -226,10 +226,10 @@ fn weight_column(columns: &Columns<'_>, options: &ReadOptions) -> Result<Option<
 fn id_column(columns: &Columns<'_>, options: &ReadOptions) -> Result<Option<usize>> {
     let Some(id) = &options.id else { return Ok(None) };
     if options.weights.as_ref() == Some(id) {
-        return Err(Error::option("--id", format!("{:?} is the column of the weights", Shortened(id))));
+        return Err(Error::option("read.id", format!("{:?} is the column of the weights", Shortened(id))));
     }
     match columns.names.iter().position(|name| name == id) {
-        None => Err(unknown_column("--id", id, columns.names)),
+        None => Err(unknown_column("read.id", id, columns.names)),
         found => Ok(found),
     }
 }
@@ -282,7 +282,7 @@ fn join(
         variables.iter().filter(|(group, _)| group.is_none()).map(|(_, of)| columns.names[chosen[of[0]].0].as_str()).collect();
     if place_of.is_empty() {
         let problem = format!(
-            "none of its {} items is a column of {}; name the columns of the item and of the group, as in --group {}:ITEM,GROUP{}",
+            "none of its {} items is a column of {}; name the columns of the item and of the group, as in `read.group` {}:ITEM,GROUP{}",
             groups.group_of.len(),
             columns.place,
             path.display(),

@@ -228,13 +228,13 @@ impl SparseReader {
         if options.min_count.is_some() {
             let problem =
                 "it joins the labels of a table; the columns of a sparse file or of events are numbers, or present or not";
-            return Err(Error::option("--min-count", problem));
+            return Err(Error::option("read.min_count", problem));
         }
         if scan.n_rows == 0 {
             return Err(Error::data(input.place(), "no rows"));
         }
         if let (Some(_), None) = (&options.id, &key_name) {
-            return Err(Error::option("--id", "rows of a sparse file have no ids; write them as a table or as events"));
+            return Err(Error::option("read.id", "rows of a sparse file have no ids; write them as a table or as events"));
         }
         // The id of events is no column of theirs, and all their columns are variables.
         let without_id = ReadOptions { id: None, carry_others: false, ..options.clone() };

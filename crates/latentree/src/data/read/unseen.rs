@@ -35,7 +35,7 @@ impl FromStr for UnseenPolicy {
         match name {
             "missing" => Ok(Self::Missing),
             "error" => Ok(Self::Error),
-            other => Err(Error::option("--unseen", format!("{:?} is not missing or error", Shortened(other)))),
+            other => Err(Error::option("read.unseen", format!("{:?} is not missing or error", Shortened(other)))),
         }
     }
 }

@@ -67,7 +67,7 @@ fn twenty_newsgroups_reach_the_published_likelihood_from_a_latent_class_start() 
     let distances = estimate(&moments, &DistanceOptions::new().significance(None), &Silent).unwrap();
     let tree = ChowLiuNeighborJoining::default().learn(&distances, &Silent).unwrap();
     let model = template(Arc::clone(rows.schema()), tree, 2).unwrap();
-    assert!(merge_rows(&rows).unwrap().n_rows() < 11_000);
+    assert!(merge_rows(&rows).unwrap().unwrap().n_rows() < 11_000);
     let em = Em::new().smoothing(Smoothing::pseudo_count(1e-3)).start(Start::LatentClass { restarts: 3, seed: 0 });
     let fit = em.fit(&model, &rows, &Silent).unwrap();
     never_falls(&fit, "newsgroups");

@@ -40,7 +40,7 @@ fn poisson(rates: &[f64]) -> (Kind, Distribution) {
 }
 
 fn learn(learning: &Learning, data: &Dataset) -> Learned {
-    learning.run(Source::Rows(&mut data.source()), &Silent).unwrap()
+    learning.run(Source::Rows(data), &Silent).unwrap()
 }
 
 /// Means or rates of a column in the states of its parent, least first.
@@ -162,8 +162,8 @@ fn two_states_that_are_asked_for_are_discrete_and_none_make_a_gaussian_tree() {
     assert_eq!(learn(&Learning::new(), &data).model().unwrap().family(), Family::Gaussian);
     // Lengths of edges say nothing about discrete states.
     let by_lengths = Learning::new().hidden_states(Some(2)).parameters(ParameterMethod::Distances);
-    let error = by_lengths.run(Source::Rows(&mut data.source()), &Silent).unwrap_err().to_string();
-    assert!(error.contains("--hidden-states"), "{error}");
+    let error = by_lengths.run(Source::Rows(&data), &Silent).unwrap_err().to_string();
+    assert!(error.contains("parameters.hidden_states"), "{error}");
 }
 
 #[test]
@@ -191,8 +191,8 @@ fn searches_bootstraps_and_candidates_take_states_over_numbers() {
         assert_eq!(learned.model().unwrap().family(), Family::Discrete);
         assert!(learned.log_likelihood.is_some_and(f64::is_finite));
     }
-    three.candidates(Source::Rows(&mut data.source()), &Silent).unwrap();
+    three.candidates(Source::Rows(&data), &Silent).unwrap();
     // Numbers of states that are searched for are those of discrete hidden variables.
-    let searched = learn(&Learning::new().hidden_states_auto(true).restarts(1), &data);
+    let searched = learn(&Learning::new().hidden_states_auto().restarts(1), &data);
     assert_eq!(searched.model().unwrap().family(), Family::Discrete);
 }

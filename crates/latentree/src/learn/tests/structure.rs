@@ -16,7 +16,7 @@ fn drawn(shape: Shape, p: usize, states: usize, rows: u64) -> Dataset {
 }
 
 fn run(learning: &Learning, data: &Dataset) -> Learned {
-    learning.run(Source::Rows(&mut data.source()), &Silent).unwrap()
+    learning.run(Source::Rows(data), &Silent).unwrap()
 }
 
 #[test]

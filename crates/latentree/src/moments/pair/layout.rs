@@ -126,7 +126,7 @@ impl Layout {
             gib(limit),
             self.wide_levels,
         );
-        Err(Error::option("--memory", problem))
+        Err(Error::option("learn.memory", problem))
     }
 }
 

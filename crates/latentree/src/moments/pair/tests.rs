@@ -388,7 +388,7 @@ fn moments_that_do_not_fit_are_refused_before_they_are_allocated() {
     let mut moments = PairMoments::with_options(small, PairOptions::default().memory_limit(1000)).unwrap();
     let columns = vec![ColumnData::Codes8(vec![1; 200]), ColumnData::Codes((0..200).collect())];
     let batch = Batch { first_row: 0, n_rows: 200, block: Block::Dense(columns), weights: None };
-    assert!(moments.observe(&batch).unwrap_err().to_string().contains("--memory"));
+    assert!(moments.observe(&batch).unwrap_err().to_string().contains("learn.memory"));
     assert_eq!(moments.n_rows(), 0);
 }
 

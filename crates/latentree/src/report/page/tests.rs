@@ -164,7 +164,7 @@ fn every_index_of_a_page_is_one_and_all_numbers_are_numbers() {
     for (seed, family) in (0..30).zip(FAMILIES.into_iter().cycle()) {
         let model = random_model(seed, family, 20);
         let rows = sample(&model, 50);
-        let html = page(&model, Some(&mut rows.source()), &PageOptions::new("t").data_name("d"), &Silent).unwrap();
+        let html = page(&model, Some(&rows), &PageOptions::new("t").data_name("d"), &Silent).unwrap();
         let [tree, details, exports] = data(&html);
         let n = model.tree().n_nodes();
         for key in [
@@ -213,7 +213,7 @@ fn typical_rows_are_those_with_the_greatest_posterior() {
     let family = ParameterFamily::Categorical { states: 3, hidden_states: 3, separation: 0.6 };
     let model = Simulation::new(Shape::DoubleStar, 10).family(family).model().unwrap();
     let rows = sample(&model, 5000);
-    let [_, details, _] = data(&page(&model, Some(&mut rows.source()), &PageOptions::new("m"), &Silent).unwrap());
+    let [_, details, _] = data(&page(&model, Some(&rows), &PageOptions::new("m"), &Silent).unwrap());
     let inference = Inference::new(&model);
     for node in model.hidden() {
         let mut shares = [0.0; 3];
@@ -287,7 +287,7 @@ fn data_of_the_model_itself_are_well_explained_and_a_missed_pair_is_found() {
     let family = ParameterFamily::Mixed { states: 3, hidden_states: 2, separation: 0.6, groups: true };
     let model = Simulation::new(Shape::DoubleStar, 12).family(family).model().unwrap();
     let rows = sample(&model, 4000);
-    let [tree, ..] = data(&page(&model, Some(&mut rows.source()), &PageOptions::new("m"), &Silent).unwrap());
+    let [tree, ..] = data(&page(&model, Some(&rows), &PageOptions::new("m"), &Silent).unwrap());
     let misfits = &tree["misfits"];
     assert!(misfits["pairs"].as_u64().unwrap() > 60);
     assert!(misfits["beyondFour"].as_u64().unwrap() <= 2, "{}", misfits["beyondFour"]);
@@ -308,7 +308,7 @@ fn data_of_the_model_itself_are_well_explained_and_a_missed_pair_is_found() {
         builder = builder.distribution(*node, crate::model::Distribution::Discrete(table));
     }
     let independent = builder.build().unwrap();
-    let [tree, ..] = data(&page(&independent, Some(&mut rows.source()), &PageOptions::new("m"), &Silent).unwrap());
+    let [tree, ..] = data(&page(&independent, Some(&rows), &PageOptions::new("m"), &Silent).unwrap());
     assert_eq!(tree["misfits"]["pairs"], 10);
     assert!(tree["misfits"]["beyondFour"].as_u64().unwrap() >= 8);
 }
@@ -319,7 +319,7 @@ fn a_page_is_the_same_at_any_number_of_threads() {
     let rows = sample(&model, 600);
     let made = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| page(&model, Some(&mut rows.source()), &PageOptions::new("m"), &Silent).unwrap())
+        pool.install(|| page(&model, Some(&rows), &PageOptions::new("m"), &Silent).unwrap())
     };
     assert!(made(1) == made(3));
 }
@@ -334,13 +334,13 @@ fn a_tree_alone_has_a_page_but_takes_no_data() {
     assert!(bif["packed"].is_null() && bif["problem"].as_str().unwrap().contains("without tables"));
     let model = random_model(1, test_models::Family::Discrete, 10);
     let rows = sample(&model, 10);
-    let error = page(model.tree(), Some(&mut rows.source()), &PageOptions::new("t"), &Silent).unwrap_err();
-    assert!(error.to_string().contains("learn --tree"));
+    let error = page(model.tree(), Some(&rows), &PageOptions::new("t"), &Silent).unwrap_err();
+    assert!(error.to_string().contains("as `learn.tree`"));
     let empty = crate::tree::Tree::new();
     assert!(page(&empty, None, &PageOptions::new("t"), &Silent).unwrap_err().to_string().contains("no nodes"));
     let other = Schema::builder().scalar("other", crate::data::Kind::binary()).build().unwrap();
     let data = Dataset::new(std::sync::Arc::new(other), Vec::new());
-    assert!(page(&model, Some(&mut data.source()), &PageOptions::new("t"), &Silent).is_err());
+    assert!(page(&model, Some(&data), &PageOptions::new("t"), &Silent).is_err());
 }
 
 #[test]

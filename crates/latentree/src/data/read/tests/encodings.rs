@@ -41,13 +41,13 @@ fn a_named_encoding_is_read_as_its_utf8() {
 #[test]
 fn another_encoding_is_named_in_the_error() {
     for (bytes, parts) in [
-        (utf16(TEXT, true, u16::to_le_bytes), ["UTF-16", "--encoding utf-16"]),
-        (utf16(TEXT, true, u16::to_be_bytes), ["UTF-16", "--encoding utf-16"]),
-        (utf16(TEXT, false, u16::to_le_bytes), ["UTF-16", "--encoding utf-16le"]),
-        (utf16(TEXT, false, u16::to_be_bytes), ["UTF-16", "--encoding utf-16be"]),
-        (windows("größe,b\n1,2\n"), ["column 1", "--encoding latin-1"]),
-        (windows("a,b\n1,größe\n"), ["\"b\"", "--encoding latin-1"]),
-        (windows("a,b\n1,“x”\n"), ["\"b\"", "--encoding windows-1252"]),
+        (utf16(TEXT, true, u16::to_le_bytes), ["UTF-16", "`read.encoding` utf-16"]),
+        (utf16(TEXT, true, u16::to_be_bytes), ["UTF-16", "`read.encoding` utf-16"]),
+        (utf16(TEXT, false, u16::to_le_bytes), ["UTF-16", "`read.encoding` utf-16le"]),
+        (utf16(TEXT, false, u16::to_be_bytes), ["UTF-16", "`read.encoding` utf-16be"]),
+        (windows("größe,b\n1,2\n"), ["column 1", "`read.encoding` latin-1"]),
+        (windows("a,b\n1,größe\n"), ["\"b\"", "`read.encoding` latin-1"]),
+        (windows("a,b\n1,“x”\n"), ["\"b\"", "`read.encoding` windows-1252"]),
         (b"a,b\n1,\xc1\xe5\xeb\xfb\xe9\n".to_vec(), ["\"b\"", "windows-1251"]),
     ] {
         let message = Fixture::new("t.csv", &bytes).error(&ReadOptions::default()).to_string();
@@ -63,7 +63,7 @@ fn an_encoding_that_does_not_fit_is_an_error() {
     let utf8 = ReadOptions::default().encoding("utf-8".parse().unwrap());
     assert!(Fixture::new("t.csv", windows(TEXT)).error(&utf8).to_string().contains("not UTF-8"));
     let message = Fixture::new("t.parquet", "PAR1").error(&utf8).to_string();
-    assert!(message.contains("--encoding") && message.contains("not a text file"), "{message}");
+    assert!(message.contains("read.encoding") && message.contains("not a text file"), "{message}");
     let message = "klingon".parse::<crate::data::TextEncoding>().unwrap_err().to_string();
-    assert!(message.contains("--encoding") && message.contains("utf-16"), "{message}");
+    assert!(message.contains("read.encoding") && message.contains("utf-16"), "{message}");
 }

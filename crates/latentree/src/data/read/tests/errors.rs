@@ -18,7 +18,7 @@ fn bad_text_tables_are_refused_with_their_place() {
     let plain = ReadOptions::default();
     refuse("t.csv", "a,b\n1,2\n1\n", &plain, &["line 3", "row 2", "1 fields where the header has 2"]);
     refuse("t.csv", "a,b\n1,2\n\n1,2,3\n", &plain, &["line 4", "row 2", "3 fields"]);
-    refuse("t.csv", "a,b,a\n1,2,3\n", &plain, &["columns 1 and 3", "\"a\"", "--no-header"]);
+    refuse("t.csv", "a,b,a\n1,2,3\n", &plain, &["columns 1 and 3", "\"a\"", "`read.no_header`"]);
     refuse("t.csv", "x2,\n1,2\n", &plain, &["columns 1 and 2", "\"x2\""]);
     refuse("t.csv", "", &plain, &["no rows"]);
     refuse("t.csv", "\n\n", &plain, &["no rows"]);
@@ -151,12 +151,12 @@ fn names_are_honoured_or_refused() {
     let dataset = fixture.read(&ReadOptions::default().header(false).names(&names)).unwrap();
     assert_eq!(column_names(&dataset), ["a", "b"]);
     let message = fixture.error(&ReadOptions::default().names(&names)).to_string();
-    assert!(message.contains("--names") && message.contains("--no-header") && message.contains("t.csv"), "{message}");
+    assert!(message.contains("read.names") && message.contains("read.no_header") && message.contains("t.csv"), "{message}");
     let few = fixture.add("few.txt", "a\n");
     let message = fixture.error(&ReadOptions::default().header(false).names(few)).to_string();
     assert!(message.contains("2 columns but 1 names"), "{message}");
     let events = ReadOptions::default().events("1", "2", None).names(&names);
-    assert!(fixture.error(&events).to_string().contains("--names"), "events");
+    assert!(fixture.error(&events).to_string().contains("read.names"), "events");
     let named = Fixture::new("t.svm", "1 1:1\n");
     let long = named.add("long.txt", "x".repeat(70_000));
     assert!(named.error(&ReadOptions::default().names(long)).to_string().contains("longer than 64 KiB"), "long");
@@ -171,9 +171,9 @@ fn bad_events_are_refused_with_their_place() {
     let count = events(Some("n")).kind("*", KindOverride::Count);
     refuse("e.csv", "who,what,n\n1,a,1\n2,b,-2\n", &count, &["row 2", "\"b\"", "negative"]);
     let message = Fixture::new("e.csv", "who,wht\n1,a\n").error(&events(None)).to_string();
-    assert!(message.contains("--events") && message.contains("did you mean \"wht\""), "{message}");
+    assert!(message.contains("read.events") && message.contains("did you mean \"wht\""), "{message}");
     let message = Fixture::new("e.svm", "1 1:1\n").error(&events(None)).to_string();
-    assert!(message.contains("--events"), "{message}");
+    assert!(message.contains("read.events"), "{message}");
 }
 
 #[test]

@@ -161,9 +161,9 @@ fn weights_leave_the_variables_and_reach_the_batches() {
 fn unknown_columns_are_refused_with_near_names() {
     let fixture = Fixture::new("t.csv", "age,gender\n1,2\n2,1\n");
     let error = fixture.error(&ReadOptions::default().kind("gendre", KindOverride::Count)).to_string();
-    assert!(error.contains("--kind") && error.contains("did you mean \"gender\"?"), "{error}");
+    assert!(error.contains("read.kind") && error.contains("did you mean \"gender\"?"), "{error}");
     let error = fixture.error(&ReadOptions::default().weights("Age")).to_string();
-    assert!(error.contains("--weights") && error.contains("\"age\""), "{error}");
+    assert!(error.contains("read.weights") && error.contains("\"age\""), "{error}");
     let schema = fixture.add("s.json", r#"{"variables":[{"name":"agee","kind":"count"}]}"#);
     let error = fixture.error(&ReadOptions::default().schema_file(schema)).to_string();
     assert!(error.contains("s.json") && error.contains("\"agee\"") && error.contains("\"age\""), "{error}");

@@ -60,7 +60,7 @@ fn density_estimation_sets_have_no_header() {
     let (_, dataset) = read(&path, &ReadOptions::default().header(false));
     assert_eq!((dataset.n_rows(), dataset.schema().columns().len()), (16181, 16));
     let message = open(&path, &ReadOptions::default()).unwrap_err().to_string();
-    assert!(message.contains("--no-header"), "{message}");
+    assert!(message.contains("read.no_header"), "{message}");
 }
 
 #[test]

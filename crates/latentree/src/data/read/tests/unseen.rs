@@ -52,7 +52,7 @@ fn labels_that_a_schema_lacks_are_refused_if_they_are_to_be() {
         message.contains("row 2, column \"region\": \"North\" is not a label of this column; did you mean \"north\"?"),
         "{message}"
     );
-    assert!(message.contains("--unseen missing"), "{message}");
+    assert!(message.contains("`read.unseen` missing"), "{message}");
     // Labels that the user lists are all there are, unless the user says otherwise.
     let listed = fixture.add("s.json", r#"{"variables":[{"name":"region","kind":"categorical","labels":["north","south"]}]}"#);
     let options = ReadOptions::default().schema_file(listed);

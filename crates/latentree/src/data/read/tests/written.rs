@@ -129,11 +129,11 @@ fn rare_labels_are_joined_and_new_ones_join_them() {
     let options = ReadOptions::default().schema(Arc::clone(dataset.schema()));
     let seen: Vec<String> = texts(&fresh.read(&options).unwrap()).into_iter().map(|row| row[0].clone()).collect();
     assert_eq!(seen, ["b", OTHER_LABEL, "", OTHER_LABEL]);
-    assert!(fresh.error(&options.min_count(5)).to_string().contains("--min-count"));
+    assert!(fresh.error(&options.min_count(5)).to_string().contains("read.min_count"));
     let all_rare = fixture.open(&ReadOptions::default().min_count(60)).unwrap();
     assert!(all_rare.warnings()[0].contains("less than 60 times"), "{:?}", all_rare.warnings());
     let sparse = Fixture::new("t.svm", "1 1:1\n").error(&ReadOptions::default().min_count(2));
-    assert!(sparse.to_string().contains("--min-count"));
+    assert!(sparse.to_string().contains("read.min_count"));
 }
 
 #[test]
@@ -157,10 +157,10 @@ fn events_read_as_a_table_are_refused_with_the_option_that_is_meant() {
     (0..600).for_each(|row| text += &format!("{},E{}\n", 1000 + row / 3, row * 7919 % 101 % 40));
     let fixture = Fixture::new("e.csv", &text);
     let message = fixture.error(&ReadOptions::default()).to_string();
-    assert!(message.contains("--events patient_id,icd9") && message.contains("e.csv"), "{message}");
+    assert!(message.contains("`read.events` patient_id,icd9") && message.contains("e.csv"), "{message}");
     assert!(fixture.open(&ReadOptions::default().events("patient_id", "icd9", None)).is_ok());
     assert!(fixture.open(&ReadOptions::default().kind("patient_id", KindOverride::Ignore)).is_ok());
     let unnamed = Fixture::new("e.csv", text.replace("patient_id", "a"));
     let reader = unnamed.open(&ReadOptions::default()).unwrap();
-    assert!(reader.warnings()[0].contains("--events a,icd9"), "{:?}", reader.warnings());
+    assert!(reader.warnings()[0].contains("`read.events` a,icd9"), "{:?}", reader.warnings());
 }

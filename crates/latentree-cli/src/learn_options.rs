@@ -1,0 +1,147 @@
+//! The flags of `learn` that set [`LearnOptions`]: one line each, and nothing else to add for a new one.
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use latentree::learn::LearnOptions;
+use serde_json::Value;
+
+/// A flag and the option that it sets.
+pub(crate) struct LearnFlag {
+    /// The option's path in [`LearnOptions`].
+    pub(crate) path: &'static str,
+    /// The flag, without its dashes.
+    pub(crate) flag: &'static str,
+    value: &'static str,
+    help: &'static str,
+}
+
+const fn flag(path: &'static str, flag: &'static str, value: &'static str, help: &'static str) -> LearnFlag {
+    LearnFlag { path, flag, value, help }
+}
+
+/// All of them, in the order of the help.
+#[rustfmt::skip]
+pub(crate) const LEARN_FLAGS: [LearnFlag; 20] = [
+    flag("structure.learner", "structure", "NAME", "Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind, plrg, reg-clrg, reg-clnj or hclt [default: auto]"),
+    flag("distance.estimator", "distance", "NAME", "Which distance: auto, gaussian, logdet, multivariate, symmetric or canonical [default: auto]"),
+    flag("parameters.hidden_states", "hidden-states", "K|auto", "States of the hidden variables, 2 to 1000, or auto: as many as BIC, or the validation rows, ask for [default: 2; continuous columns alone give Gaussian hidden variables unless this is given]"),
+    flag("distance.significance", "significance", "Z", "Standard errors that a pair must be from zero to connect two variables: larger cuts off weak ones, 0 keeps all in one tree [default: 2]"),
+    flag("distance.smoothing", "smoothing", "WEIGHT", "Weight added to each cell of tables of labels [default: 0]"),
+    flag("structure.epsilon", "epsilon", "LENGTH", "How much distances may vary within a family (rg, clrg, plrg) [default: three standard errors]"),
+    flag("structure.tau", "tau", "LENGTH", "Longest distance by which families are found (rg, clrg, plrg) [default: by standard errors]"),
+    flag("structure.contract", "contract", "CORRELATION", "Merge adjacent nodes whose correlation exceeds this; none or 0 merges none [default: 0.9; none for auto and likelihood; with --distances edges of no length]"),
+    flag("structure.bootstrap", "bootstrap", "N", "Support of every split by this many bootstrap replicates, 1 to 100000"),
+    flag("parameters.method", "parameters", "HOW", "How parameters are learned: auto, moments+em, moments, em, distances or none [default: auto]"),
+    flag("parameters.decomposition", "decomposition", "NAME", "How third moments are decomposed: sidiwo, tpm, svd, svtd or als [default: sidiwo]"),
+    flag("parameters.alignment", "alignment", "NAME", "How moments' hidden states are made to agree between tables: linear (by construction) or huang (triplets, aligned afterwards with drawn states) [default: linear]"),
+    flag("em.start", "start", "NAME", "Where EM starts: moments, lcm (a latent class model's classes in every hidden node) or random [default: moments; lcm for --parameters em]"),
+    flag("em.restarts", "restarts", "N", "Starts of EM that are tried (lcm and random), 1 to 10000; half as many of a search by BIC [default: 5]"),
+    flag("em.iterations", "em-iterations", "N", "Most passes of EM over the rows, up to 1000000 [default: 500]"),
+    flag("em.tolerance", "em-tolerance", "GAIN", "Relative gain of the log-likelihood at which EM ends [default: 1e-7]"),
+    flag("em.smoothing", "em-smoothing", "WEIGHT", "Pseudo-count that EM adds to every cell of its tables [default: 0.01; chosen with --select validation]"),
+    flag("selection.validation", "validation", "FILE|FRACTION", "Rows to validate on: EM stops where their likelihood stops rising. A file with the same columns, or a share of the rows such as 0.1"),
+    flag("selection.criterion", "select", "CRITERION", "Search for the best tree (with --structure auto) and numbers of states by this: bic, or validation (the likelihood of the --validation rows)"),
+    flag("selection.accept", "accept", "V3,V7", "With reg-clrg and reg-clnj, take the candidates of these inner nodes only"),
+];
+
+/// The options that were given, by their paths.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LearnOptionArgs {
+    given: Vec<(&'static str, Value)>,
+}
+
+impl LearnOptionArgs {
+    /// What was given for an option.
+    pub(crate) fn get(&self, path: &str) -> Option<&Value> {
+        self.given.iter().find(|(given, _)| *given == path).map(|(_, value)| value)
+    }
+
+    /// Sets what was given, except for the options of some paths.
+    pub(crate) fn apply(&self, options: &mut LearnOptions, except: &[&str]) -> latentree::Result<()> {
+        let given = self.given.iter().filter(|(path, _)| !except.contains(path));
+        given.clone().try_for_each(|(path, value)| options.set(path, value.clone()))
+    }
+}
+
+impl Args for LearnOptionArgs {
+    fn augment_args(command: Command) -> Command {
+        LEARN_FLAGS.iter().fold(command, |command, flag| {
+            let arg = Arg::new(flag.flag).long(flag.flag).value_name(flag.value).help(flag.help).action(ArgAction::Set);
+            command.arg(if is_list(flag.value) { arg.value_delimiter(',') } else { arg })
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for LearnOptionArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut given = Vec::new();
+        for flag in &LEARN_FLAGS {
+            if let Some(texts) = matches.get_many::<String>(flag.flag) {
+                let mut values: Vec<Value> =
+                    texts.map(|text| if is_list(flag.value) { text.as_str().into() } else { read(text) }).collect();
+                let value = if is_list(flag.value) { Value::from(values) } else { values.pop().unwrap_or_default() };
+                given.push((flag.path, value));
+            }
+        }
+        Ok(Self { given })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Whether a flag takes several names with commas between them.
+fn is_list(value: &str) -> bool {
+    value.contains(',')
+}
+
+/// A number where the text is one.
+fn read(text: &str) -> Value {
+    match (text.parse::<u64>(), text.parse::<f64>()) {
+        (Ok(whole), _) => whole.into(),
+        (_, Ok(number)) if number.is_finite() => number.into(),
+        _ => text.into(),
+    }
+}
+
+/// How the command line spells the options of a message.
+pub(crate) fn with_flags(message: &str) -> String {
+    const OTHERS: [&str; 5] = ["read", "learn", "sample", "export", "read_model"];
+    latentree::spelled(message, |path| {
+        // What the command line itself refuses has its spelling already.
+        if path.starts_with('-') {
+            return Some(path.to_owned());
+        }
+        let learn = LEARN_FLAGS.iter().find(|flag| flag.path == path).map(|flag| flag.flag.to_owned());
+        let is_other = path.split_once('.').is_some_and(|(first, _)| OTHERS.contains(&first));
+        let last = || path.rsplit('.').next().unwrap_or(path).replace('_', "-");
+        learn.or_else(|| (is_other || path == "weight_kind" || path == "seed").then(last)).map(|flag| format!("--{flag}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Options that only programs set, and those with a flag of every verb or of reading.
+    const WITHOUT_FLAG: [&str; 4] = ["distance.clip", "distance.rare_weight", "seed", "weight_kind"];
+
+    #[test]
+    fn every_option_has_a_flag_and_every_flag_an_option() {
+        let mut flags: Vec<&str> = LEARN_FLAGS.iter().map(|flag| flag.path).chain(WITHOUT_FLAG).collect();
+        let mut paths = LearnOptions::paths();
+        flags.sort_unstable();
+        paths.sort_unstable();
+        assert_eq!(flags, paths);
+    }
+
+    #[test]
+    fn messages_name_flags() {
+        assert_eq!(with_flags("`em.smoothing`: use `read.min_count` or `x.y`"), "--em-smoothing: use --min-count or `x.y`");
+    }
+}

@@ -1,0 +1,191 @@
+//! What a run has found so far, in a directory: a run that is started again with the same data and options finds it there and goes on.
+//!
+//! Learning is deterministic, so an answer that is known need not be found again, and one that is lost is found again with the same bytes.
+//! Entries are therefore independent of each other: each is a file of its own, written beside and renamed, with the digest of its content in
+//! its first line. One that is cut or changed counts as lost. Their names are digests of the run (data, options and version) and of the
+//! question. The directory is locked while a run uses it.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::data::{Block, ColumnData, Rows};
+use crate::error::{Error, Place, Result};
+use crate::file::write_atomically;
+
+/// The first line of an entry, before the digest of the rest.
+const MARK: &str = "latentree journal 1 ";
+
+/// Answers of a run, in a directory.
+#[derive(Debug)]
+pub struct Journal {
+    directory: PathBuf,
+    run: String,
+    /// Released when it is closed.
+    _lock: File,
+}
+
+impl Journal {
+    /// Makes the directory if it is not there, and locks it for this process.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Data`] if another run uses it.
+    pub fn open(directory: &Path) -> Result<Self> {
+        fs::create_dir_all(directory).map_err(Error::io("create", directory))?;
+        let path = directory.join("lock");
+        let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(Error::io("write", &path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { directory: directory.to_owned(), run: String::new(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => {
+                Err(Error::data(Place::file(directory), "another run uses it; wait for its end, or give another directory"))
+            }
+            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path)(error)),
+        }
+    }
+
+    /// Sets what the answers depend on, besides the questions.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if the directory holds the answers of another run; [`Error::Io`].
+    pub fn for_run(mut self, description: &str) -> Result<Self> {
+        self.run = hexadecimal(&Sha256::digest(description.as_bytes()));
+        let label = self.directory.join("run.sha256");
+        match fs::read_to_string(&label) {
+            Ok(text) if text.trim() == self.run => {}
+            Ok(_) => {
+                let problem =
+                    "it holds the state of another run: other data, options or version; give another directory, or empty it";
+                return Err(Error::data(Place::file(&self.directory), problem));
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                write_atomically(&label, |out| writeln!(out, "{}", self.run).map_err(Error::io("write", &label)))?;
+            }
+            Err(error) => return Err(Error::io("read", &label)(error)),
+        }
+        Ok(self)
+    }
+
+    fn path(&self, kind: &str, question: &[u8]) -> PathBuf {
+        let mut hash = Sha256::new();
+        hash.update(format!("{} {kind} ", self.run));
+        hash.update(question);
+        self.directory.join(format!("{}.{kind}", &hexadecimal(&hash.finalize())[..32]))
+    }
+
+    /// The answer to a question, if it is known.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it is there and cannot be read.
+    pub fn get(&self, kind: &str, question: &[u8]) -> Result<Option<Vec<u8>>> {
+        let path = self.path(kind, question);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("read", &path)(error)),
+        };
+        let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());
+        let content = bytes.get(end + 1..).unwrap_or_default();
+        let is_whole = bytes[..end] == *format!("{MARK}{}", hexadecimal(&Sha256::digest(content))).as_bytes();
+        Ok(is_whole.then(|| content.to_vec()))
+    }
+
+    /// Keeps an answer.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn put(&self, kind: &str, question: &[u8], answer: &[u8]) -> Result<()> {
+        let path = self.path(kind, question);
+        write_atomically(&path, |out| {
+            writeln!(out, "{MARK}{}", hexadecimal(&Sha256::digest(answer))).map_err(Error::io("write", &path))?;
+            out.write_all(answer).map_err(Error::io("write", &path))
+        })
+    }
+
+    /// Forgets an answer.
+    pub fn remove(&self, kind: &str, question: &[u8]) {
+        // What stays is not asked for again.
+        let _ = fs::remove_file(self.path(kind, question));
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A digest of all columns, cells and weights of a table.
+pub(crate) fn digest(rows: &dyn Rows) -> Result<String> {
+    let mut hash = Sha256::new();
+    for column in rows.schema().columns() {
+        hash.update(format!("{:?} {:?};", column.name, column.kind));
+    }
+    for variable in rows.schema().variables() {
+        hash.update(format!("{:?} {:?};", variable.name, variable.columns));
+    }
+    let mut source = rows.open()?;
+    while let Some(batch) = source.next_batch()? {
+        hash.update(format!("{} {};", batch.first_row, batch.n_rows));
+        match &batch.block {
+            Block::Dense(columns) => {
+                for column in columns {
+                    match column {
+                        ColumnData::Codes8(codes) => hash.update(codes),
+                        ColumnData::Codes(codes) => codes.iter().for_each(|code| hash.update(code.to_le_bytes())),
+                        ColumnData::Reals(values) => update(&mut hash, values),
+                    }
+                }
+            }
+            Block::Sparse(sparse) => {
+                sparse.starts.iter().for_each(|start| hash.update(start.to_le_bytes()));
+                sparse.columns.iter().for_each(|column| hash.update(column.to_le_bytes()));
+                sparse.values.iter().for_each(|values| update(&mut hash, values));
+            }
+        }
+        batch.weights.iter().for_each(|weights| update(&mut hash, weights));
+    }
+    Ok(hexadecimal(&hash.finalize()))
+}
+
+fn update(hash: &mut Sha256, values: &[f64]) {
+    values.iter().for_each(|value| hash.update(value.to_bits().to_le_bytes()));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::data::{Dataset, Kind, Schema};
+
+    #[test]
+    fn answers_are_kept_for_their_run_and_damage_is_loss() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |run: &str| Journal::open(folder.path()).and_then(|journal| journal.for_run(run));
+        let journal = open("a").unwrap();
+        assert!(open("a").unwrap_err().to_string().contains("another run uses it"));
+        assert_eq!(journal.get("fit", b"q").unwrap(), None);
+        journal.put("fit", b"q", b"answer\nof two lines").unwrap();
+        assert_eq!(journal.get("fit", b"q").unwrap().as_deref(), Some(b"answer\nof two lines".as_slice()));
+        assert_eq!(journal.get("state", b"q").unwrap(), None);
+        let path = journal.path("fit", b"q");
+        for damaged in [b"".to_vec(), fs::read(&path).unwrap()[..70].to_vec(), [fs::read(&path).unwrap(), b"x".to_vec()].concat()]
+        {
+            fs::write(&path, damaged).unwrap();
+            assert_eq!(journal.get("fit", b"q").unwrap(), None);
+        }
+        drop(journal);
+        assert!(open("b").unwrap_err().to_string().contains("another run"));
+        assert!(open("a").is_ok());
+    }
+
+    #[test]
+    fn tables_with_the_same_marginals_have_different_digests() {
+        let schema = Schema::builder().scalar("a", Kind::binary()).scalar("b", Kind::binary()).build().unwrap();
+        let table = |b: [u8; 4]| {
+            let columns = vec![ColumnData::Codes8(vec![0, 0, 1, 1]), ColumnData::Codes8(b.to_vec())];
+            Dataset::from_columns(Arc::new(schema.clone()), columns, None).unwrap()
+        };
+        assert_eq!(digest(&table([0, 1, 0, 1])).unwrap(), digest(&table([0, 1, 0, 1])).unwrap());
+        assert_ne!(digest(&table([0, 1, 0, 1])).unwrap(), digest(&table([0, 0, 1, 1])).unwrap());
+    }
+}

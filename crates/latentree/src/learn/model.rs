@@ -1,0 +1,148 @@
+//! The third stage: the parameters of a tree, by the method that is asked for or that fits the columns.
+
+use std::sync::Arc;
+
+use super::moments::Moments;
+use super::parameters::{self, DEFAULT_STATES, Evidence};
+use super::run::Run;
+use super::{Criterion, ParameterMethod};
+use crate::data::Rows;
+use crate::distance::Estimator;
+use crate::error::{Error, Result};
+use crate::model::ModelFile;
+use crate::moments::{PairMoments, fold};
+use crate::observer::Observer as _;
+use crate::parameters::{FamilyByLengths, family_by_lengths, from_lengths};
+use crate::selection::CandidateScore;
+use crate::structure::{LearnedStructure, LearnerName};
+
+/// A model, or a tree, and how it was found.
+pub(super) struct Fitted {
+    pub(super) file: ModelFile,
+    pub(super) learner: LearnerName,
+    pub(super) estimator: Option<Estimator>,
+    pub(super) penalty: Option<&'static str>,
+    pub(super) converged: bool,
+    pub(super) em_iterations: Option<usize>,
+    pub(super) candidates: Vec<CandidateScore>,
+}
+
+impl Fitted {
+    fn new(file: ModelFile, structure: &LearnedStructure) -> Self {
+        Self {
+            file,
+            learner: structure.learner,
+            estimator: structure.estimator,
+            penalty: structure.penalty,
+            converged: structure.converged,
+            em_iterations: None,
+            candidates: Vec::new(),
+        }
+    }
+}
+
+impl Run<'_> {
+    /// The model that a search finds; on the tree of a structure, where one is to be kept.
+    pub(super) fn searched(
+        &self,
+        criterion: Criterion,
+        kept: Option<LearnedStructure>,
+        moments: &Moments,
+        rows: &dyn Rows,
+    ) -> Result<Fitted> {
+        // The search looks at the columns themselves, where distances may have seen bins of them.
+        let plain = if moments.are_of_other_columns() {
+            Some(fold(&mut *rows.open()?, PairMoments::new(Arc::clone(rows.schema()))?, self.observer)?)
+        } else {
+            None
+        };
+        let evidence = Evidence { rows, moments: plain.as_ref().unwrap_or(&moments.whole), coordinates: None };
+        let found = self.search(criterion, kept.as_ref(), &evidence)?;
+        let provenance = self.provenance(kept.as_ref(), Some(moments.n_rows()));
+        let provenance =
+            provenance.option("structure", found.learner).option("select", criterion.name()).option("parameters", "em");
+        Ok(Fitted {
+            file: found.model.with_provenance(provenance).into(),
+            learner: found.learner,
+            estimator: kept.as_ref().and_then(|kept| kept.estimator),
+            penalty: kept.as_ref().and_then(|kept| kept.penalty),
+            converged: found.converged && kept.is_none_or(|kept| kept.converged),
+            em_iterations: None,
+            candidates: found.candidates,
+        })
+    }
+
+    /// The tree of a matrix of distances, which gives no parameters.
+    pub(super) fn tree_alone(&self, structure: LearnedStructure) -> Result<Fitted> {
+        if !matches!(self.options.parameters.method, ParameterMethod::Auto | ParameterMethod::None) {
+            let problem = "a distance matrix alone gives no parameters; learn from the data";
+            return Err(Error::option("parameters.method", problem));
+        }
+        let provenance = self.provenance(Some(&structure), None);
+        let file = ModelFile::Tree { tree: structure.tree.clone(), schema: None, provenance };
+        Ok(Fitted::new(file, &structure))
+    }
+
+    /// The model by the method asked for, where moments and rows give one; else the tree.
+    pub(super) fn fitted(&self, structure: LearnedStructure, moments: &Moments, rows: Option<&dyn Rows>) -> Result<Fitted> {
+        let (method, tree) = (self.options.parameters.method, &structure.tree);
+        let provenance = self.provenance(Some(&structure), Some(moments.n_rows()));
+        let tree_alone = |provenance| {
+            let file = ModelFile::Tree { tree: tree.clone(), schema: Some(Arc::clone(moments.schema())), provenance };
+            Fitted::new(file, &structure)
+        };
+        if method == ParameterMethod::None {
+            return Ok(tree_alone(provenance));
+        }
+        let family = self.family(&structure, moments);
+        let is_gaussian = family == Some(FamilyByLengths::Gaussian);
+        let is_auto = method == ParameterMethod::Auto && self.validation.is_none();
+        let by_lengths = is_auto || method == ParameterMethod::Distances || (method == ParameterMethod::Moments && is_gaussian);
+        if by_lengths {
+            let lengths_known = tree.edges().all(|edge| edge.length.is_some());
+            if let Some(family) = family.filter(|_| lengths_known) {
+                self.observer.stage("parameters", None);
+                return Ok(Fitted::new(from_lengths(tree, &moments.whole, family, provenance)?.into(), &structure));
+            }
+            if method == ParameterMethod::Distances {
+                let problem = "distances give parameters only for continuous columns without `parameters.hidden_states`, and with \
+                               `distance.estimator` symmetric; use moments+em";
+                return Err(Error::option("parameters.method", problem));
+            }
+        }
+        let Some(rows) = rows else {
+            if method != ParameterMethod::Auto {
+                let problem = "a moments file has no rows to learn parameters from; learn from the data";
+                return Err(Error::option("parameters.method", problem));
+            }
+            self.observer.warn(
+                "the file holds the tree alone: a moments file has pairs only, and these columns need rows for their parameters",
+            );
+            return Ok(tree_alone(provenance));
+        };
+        let evidence = Evidence { rows, moments: &moments.whole, coordinates: moments.coordinates() };
+        let name = if method == ParameterMethod::Auto { ParameterMethod::MomentsAndEm } else { method }.name();
+        let mut provenance = provenance.option("parameters", name);
+        let found = if is_gaussian && method != ParameterMethod::Moments {
+            parameters::gaussian(self, tree, &evidence)?
+        } else {
+            let n_states = self.options.parameters.hidden_states.fixed().unwrap_or(DEFAULT_STATES);
+            provenance = provenance.option("hidden-states", n_states);
+            parameters::discrete(self, tree, &evidence)?
+        };
+        if let Some(iterations) = found.em_iterations {
+            provenance = provenance.option("em-passes", iterations);
+        }
+        let fitted = Fitted::new(found.model.with_provenance(provenance).into(), &structure);
+        Ok(Fitted { converged: structure.converged && found.converged, em_iterations: found.em_iterations, ..fitted })
+    }
+
+    /// The family of models that lengths determine, if they do. A number of states that is asked for makes hidden variables discrete, also
+    /// over continuous columns.
+    fn family(&self, structure: &LearnedStructure, moments: &Moments) -> Option<FamilyByLengths> {
+        let is_symmetric = structure.estimator == Some(Estimator::Symmetric);
+        let family = if moments.coordinates().is_none() { family_by_lengths(&moments.whole, is_symmetric) } else { None };
+        let is_asked = self.options.parameters.hidden_states.fixed().is_some();
+        family.filter(|&family| family != FamilyByLengths::Gaussian || !is_asked)
+    }
+}

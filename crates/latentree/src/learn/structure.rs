@@ -1,0 +1,104 @@
+//! The second stage: the tree.
+
+use super::moments::Moments;
+use super::run::Run;
+use crate::data::{Rows, Schema};
+use crate::distance::DistanceMatrix;
+use crate::error::{Error, Result};
+use crate::observer::Observer as _;
+use crate::structure::{
+    LearnedStructure, LearnerName, Resampling, StructureInput, bootstrap_structure, describe_forest, learn_structure,
+};
+use crate::tree::Tree;
+
+/// A tree with the variables of a schema as its first nodes, in their order.
+///
+/// # Errors
+/// [`Error::Tree`] if a variable is no observed node, or an observed node no variable.
+pub fn tree_over(tree: &Tree, schema: &Schema) -> Result<Tree> {
+    let variables = schema.variables();
+    let missing = |name: &str| tree.find(name).is_none_or(|node| !tree.is_observed(node));
+    if let Some(variable) = variables.iter().find(|variable| missing(&variable.name)) {
+        return Err(Error::tree(format!("it has no observed node {:?}, which is a column of the data", variable.name)));
+    }
+    tree.with_observed_first(&variables.iter().map(|variable| variable.name.as_str()).collect::<Vec<_>>())
+}
+
+impl Run<'_> {
+    /// The tree of moments: the one that is given, or the learner's. `rows` are those of the moments, where they are at hand.
+    pub(super) fn structure(&self, moments: &Moments, rows: Option<&dyn Rows>) -> Result<LearnedStructure> {
+        let learned = match (self.tree, rows) {
+            (Some(tree), _) => LearnedStructure {
+                tree: tree_over(tree, moments.schema())?,
+                learner: LearnerName::Given,
+                estimator: None,
+                penalty: None,
+                converged: true,
+            },
+            (None, Some(rows)) if self.options.is_regularised() => self.regularised(rows, &moments.whole)?,
+            (None, _) => self.learned_structure(moments)?,
+        };
+        self.describe(&learned);
+        Ok(learned)
+    }
+
+    /// The tree of a matrix of distances.
+    pub(super) fn structure_of_distances(&self, distances: &DistanceMatrix) -> Result<LearnedStructure> {
+        if self.tree.is_some() {
+            return Err(Error::option("learn.tree", "it needs data to learn its parameters from"));
+        }
+        if self.options.structure.bootstrap.is_some() {
+            return Err(Error::option("structure.bootstrap", "a distance matrix has no rows to draw from; learn from the data"));
+        }
+        let learned = learn_structure(StructureInput::Distances(distances), &self.options.structure_options(), self.observer)?;
+        self.describe(&learned);
+        Ok(learned)
+    }
+
+    /// Says what is to be said of a tree.
+    fn describe(&self, learned: &LearnedStructure) {
+        if let Some(message) = describe_forest(&learned.tree) {
+            self.observer.warn(&message);
+        }
+        if !learned.converged {
+            self.observer
+                .warn("edge lengths are not fitted to the end: there are many variables, and the time for it is bounded");
+        }
+    }
+
+    fn learned_structure(&self, moments: &Moments) -> Result<LearnedStructure> {
+        let (options, observer) = (self.options.structure_options(), self.observer);
+        let input = moments.structure_input();
+        let mut learned = learn_structure(input, &options, observer)?;
+        // A distance by more states than the data have is that of a correlation which is not there: it keeps apart what belongs together.
+        let asked = self.options.parameters.hidden_states.fixed().filter(|&states| states > 2);
+        let mut used = asked;
+        for fewer in (2..asked.unwrap_or(0)).rev() {
+            if learned.tree.is_connected() {
+                break;
+            }
+            let options = options.distances(self.options.distance_options().hidden_states(Some(fewer)));
+            let other = learn_structure(input, &options, observer)?;
+            if other.tree.n_components() < learned.tree.n_components() {
+                (learned, used) = (other, Some(fewer));
+            }
+        }
+        if let (Some(asked), Some(used)) = (asked, used)
+            && used < asked
+        {
+            observer.warn(&format!(
+                "the tree is that of {used} hidden states: distances by {asked} keep apart what {used} join; the data may not show so many"
+            ));
+        }
+        if let Some(replicates) = self.options.structure.bootstrap {
+            let resampling = match &moments.blocks {
+                Some(blocks) => Resampling::Blocks(blocks),
+                None => Resampling::Moments(&moments.whole),
+            };
+            let distances = self.options.distance_options();
+            let options = options.distances(distances.hidden_states(used.or(self.options.parameters.hidden_states.fixed())));
+            learned.tree = bootstrap_structure(&learned, resampling, &options, replicates, self.options.seed, observer)?;
+        }
+        Ok(learned)
+    }
+}

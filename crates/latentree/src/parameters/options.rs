@@ -1,0 +1,134 @@
+//! How the parameters of a tree are learned.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Alignment;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::tensor::Decomposition;
+
+/// How parameters are found; see [`learn`](crate::learn).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ParameterMethod {
+    /// By lengths where they give a model, else by moments and EM.
+    #[default]
+    Auto,
+    /// From the lengths of edges.
+    Distances,
+    /// By moments.
+    Moments,
+    /// By EM.
+    Em,
+    /// By EM from what moments give.
+    MomentsAndEm,
+    /// The tree alone.
+    None,
+}
+
+impl ParameterMethod {
+    /// All methods.
+    pub const ALL: [Self; 6] = [Self::Auto, Self::MomentsAndEm, Self::Moments, Self::Em, Self::Distances, Self::None];
+
+    /// The name users write.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Distances => "distances",
+            Self::Moments => "moments",
+            Self::Em => "em",
+            Self::MomentsAndEm => "moments+em",
+            Self::None => "none",
+        }
+    }
+}
+
+crate::named::by_name!(ParameterMethod);
+
+impl FromStr for ParameterMethod {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|method| method.name()).collect();
+            Error::option("parameters.method", format!("{name:?} is not one of {}", names.join(", ")))
+        })
+    }
+}
+
+/// How many states hidden variables have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum HiddenStates {
+    /// Nothing is asked for: 2, and over continuous columns alone hidden variables are Gaussian.
+    #[default]
+    Unset,
+    /// As many as a search finds.
+    Auto,
+    /// This many, 2 to [`MOST_HIDDEN_STATES`](limits::MOST_HIDDEN_STATES).
+    Fixed(usize),
+}
+
+impl HiddenStates {
+    /// The number that is asked for.
+    #[must_use]
+    pub fn fixed(self) -> Option<usize> {
+        match self {
+            Self::Fixed(n_states) => Some(n_states),
+            Self::Unset | Self::Auto => None,
+        }
+    }
+}
+
+impl Serialize for HiddenStates {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Self::Unset => serializer.serialize_none(),
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::Fixed(n_states) => n_states.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for HiddenStates {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let written = serde_json::Value::deserialize(deserializer)?;
+        let number = written.as_u64().and_then(|number| usize::try_from(number).ok());
+        match (number, written.as_str()) {
+            (Some(n_states), _) => Ok(Self::Fixed(n_states)),
+            (None, Some("auto")) => Ok(Self::Auto),
+            _ if written.is_null() => Ok(Self::Unset),
+            _ => {
+                let most = limits::MOST_HIDDEN_STATES;
+                Err(serde::de::Error::custom(format!("{written} is not auto or a number of states, 2 to {most}")))
+            }
+        }
+    }
+}
+
+/// How the parameters of a tree are learned.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ParameterOptions {
+    /// By what.
+    pub method: ParameterMethod,
+    /// States of the hidden variables.
+    pub hidden_states: HiddenStates,
+    /// How third moments are decomposed.
+    pub decomposition: Decomposition,
+    /// How the labels of hidden states are made to agree.
+    pub alignment: Alignment,
+}
+
+impl ParameterOptions {
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.hidden_states.fixed() {
+            Some(n_states) => limits::check("parameters.hidden_states", n_states, 2..=limits::MOST_HIDDEN_STATES),
+            None => Ok(()),
+        }
+    }
+}
