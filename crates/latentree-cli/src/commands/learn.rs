@@ -40,11 +40,12 @@ pub(crate) fn run(args: &LearnArgs, seed: u64, printer: &Printer) -> Result<(), 
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let path =
         args.distances.as_ref().or(args.data.as_ref()).ok_or_else(|| Error::option("learn", "give DATA, or --distances FILE"))?;
-    let validated = args.validation.as_deref().map(Path::new).filter(|path| path.exists());
+    let validated = args.validation.as_deref().filter(|text| fraction(text).is_none()).map(Path::new);
     Files::new()
-        .input("DATA", path)
+        .data_if("DATA", args.data.as_deref())
+        .input_if("--distances", args.distances.as_deref())
         .input_if("--tree", args.tree.as_deref())
-        .input_if("--validation", validated)
+        .data_if("--validation", validated)
         .reading(&args.reading)
         .output("-o", output)
         .output_if("--report", args.report.as_deref())
@@ -155,13 +156,17 @@ fn learning(args: &LearnArgs, seed: u64) -> Result<Learning> {
         .seed(seed))
 }
 
+/// The share of the data that `--validation` is, unless a file has this name.
+fn fraction(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|_| !Path::new(text).exists())
+}
+
 /// Rows to validate on: a share of the data, or a file with their columns.
 fn validation(text: &str, args: &LearnArgs, reader: &Reader, printer: &Printer) -> Result<(Validation, Unseen)> {
-    let path = Path::new(text);
-    match text.parse::<f64>() {
-        Ok(fraction) if !path.exists() => return Ok((Validation::Fraction(fraction), Unseen::default())),
-        _ => {}
+    if let Some(fraction) = fraction(text) {
+        return Ok((Validation::Fraction(fraction), Unseen::default()));
     }
+    let path = Path::new(text);
     let mut options = read_options(&args.reading)?.schema(Arc::clone(reader.schema()));
     // Which labels are rare is told by the data.
     options.min_count = None;
