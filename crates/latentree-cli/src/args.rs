@@ -23,6 +23,9 @@ const STYLES: Styles = Styles::styled()
     about = "Finds the hidden tree behind a table, and answers questions about it exactly",
     after_help = "Data files: .csv .tsv .parquet .arrow/.feather, docword.*.txt (UCI bag of words), .mtx, .svm/.libsvm; .gz and .zst may \
                   follow any of them; - is standard input.\n\
+                  A directory, or a pattern in quotes (* ? [...] and ** for any folders), is one table of CSV, TSV, Parquet or Arrow parts in the \
+                  order of their paths. Columns are matched by name, and those that a part lacks are missing in its rows; folders such as year=2024 \
+                  give columns. Names that begin with . or _ are not read; in a directory, a file with an ending that no table has is an error.\n\
                   Example: latentree describe examples/clinic.csv"
 )]
 pub(crate) struct Cli {
@@ -147,6 +150,7 @@ pub(crate) enum Command {
                       latentree learn data.csv --tree tree.nwk --hidden-states 3 --parameters moments -o model.json\n  \
                       latentree learn examples/clinic.csv --structure clnj -o tree.nwk\n  \
                       latentree learn both.moments -o model.json --json\n  \
+                      latentree learn 'visits/year=*/*.parquet' -o model.json\n  \
                       latentree learn data.csv --select bic -o model.json\n  \
                       latentree learn train.csv --select validation --validation valid.csv -o model.json\n  \
                       latentree learn data.csv --candidates && latentree learn data.csv --structure reg-clnj --accept v3,v7 -o model.json\n  \
@@ -221,7 +225,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {
-    /// Data file, or a model (.json, .bif, .xmlbif)
+    /// Data file, directory or pattern of parts, or a model (.json, .bif, .xmlbif)
     #[arg(value_name = "DATA|MODEL")]
     pub(crate) data: PathBuf,
     /// With a model: data to see how well it explains them
@@ -240,7 +244,7 @@ pub(crate) struct DescribeArgs {
 #[derive(Debug, Clone, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct LearnArgs {
-    /// Data file, or .moments
+    /// Data file, directory or pattern of parts ('parts/*.csv', in quotes), or .moments
     #[arg(value_name = "DATA", conflicts_with = "distances")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
@@ -278,7 +282,7 @@ pub(crate) struct LearnArgs {
 pub(crate) struct ScoreArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Data file
+    /// Data file, directory or pattern of parts ('parts/*.csv', in quotes)
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
     #[command(flatten)]
@@ -314,7 +318,7 @@ pub(crate) struct QueryArgs {
 pub(crate) struct InferArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Data file
+    /// Data file, directory or pattern of parts ('parts/*.csv', in quotes)
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
     #[command(flatten)]
@@ -474,7 +478,7 @@ pub(crate) struct ExportArgs {
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Data file: adds the fit, typical rows and badly explained pairs
+    /// Data file, directory or pattern of parts: adds the fit, typical rows and badly explained pairs
     #[arg(value_name = "DATA")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
@@ -489,7 +493,7 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MomentsArgs {
-    /// Data file
+    /// Data file, directory or pattern of parts ('parts/*.csv', in quotes)
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
     #[command(flatten)]
@@ -515,7 +519,7 @@ pub(crate) struct MergeArgs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct DistancesArgs {
-    /// Data file, or .moments
+    /// Data file, directory or pattern of parts ('parts/*.csv', in quotes), or .moments
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
     #[command(flatten)]

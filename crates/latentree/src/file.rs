@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+pub(crate) use same_file::destination;
 pub use same_file::is_same_file;
 pub(crate) use unfinished::Unfinished;
 pub use unfinished::remove_unfinished;
@@ -263,7 +264,7 @@ impl Partial {
         if target.is_dir() {
             return Err(io::Error::other("it is a directory"));
         }
-        let target = same_file::destination(target)?;
+        let target = destination(target)?;
         let name = target.file_name().ok_or_else(|| io::Error::other("not a file name"))?.to_string_lossy().into_owned();
         // A rename replaces a write-protected file without asking, and its owner protected it for a reason.
         let replaced = match File::options().append(true).open(&target) {

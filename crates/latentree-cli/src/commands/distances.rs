@@ -17,7 +17,7 @@ pub(super) const MOMENTS_ARE_READ: &str = "it says how data are read, and moment
 
 pub(crate) fn run(args: &DistancesArgs, printer: &Printer) -> Result<(), Failure> {
     Files::new()
-        .input("DATA", &args.data)
+        .data("DATA", &args.data)
         .reading(&args.reading)
         .output("-o", &args.output)
         .output_if("--errors", args.errors.as_deref())

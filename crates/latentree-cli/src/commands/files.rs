@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use latentree::data::PartFiles;
 use latentree::file::{check_writable, is_same_file};
 use latentree::{Error, Result};
 
@@ -12,6 +13,8 @@ use crate::args::DataArgs;
 #[derive(Default)]
 pub(super) struct Files<'a> {
     inputs: Vec<(&'static str, &'a Path)>,
+    /// Inputs that may be directories or patterns of parts.
+    data: Vec<(&'static str, &'a Path)>,
     outputs: Vec<(&'static str, &'a Path)>,
 }
 
@@ -29,6 +32,17 @@ impl<'a> Files<'a> {
     /// A file that is read if it is given.
     pub(super) fn input_if(mut self, name: &'static str, path: Option<&'a Path>) -> Self {
         self.inputs.extend(path.map(|path| (name, path)));
+        self
+    }
+
+    /// Data that are read: a file, or parts.
+    pub(super) fn data(self, name: &'static str, path: &'a Path) -> Self {
+        self.data_if(name, Some(path))
+    }
+
+    /// Data that are read if they are given.
+    pub(super) fn data_if(mut self, name: &'static str, path: Option<&'a Path>) -> Self {
+        self.data.extend(path.map(|path| (name, path)));
         self
     }
 
@@ -51,10 +65,23 @@ impl<'a> Files<'a> {
         self
     }
 
-    /// Fails if an output would overwrite an input or another output, or cannot be written.
+    /// Fails if an output would overwrite an input or another output, would be taken for a part of the data, or cannot be written.
     pub(super) fn check(self) -> Result<()> {
+        if self.outputs.is_empty() {
+            return Ok(());
+        }
+        let mut inputs = self.inputs;
+        let mut parts: Vec<(&'static str, PartFiles)> = Vec::new();
+        for (name, path) in self.data {
+            match PartFiles::find(path)? {
+                None => inputs.push((name, path)),
+                Some(files) => parts.push((name, files)),
+            }
+        }
+        let of_parts = parts.iter().flat_map(|(name, files)| files.files().iter().map(|file| (*name, file.as_path())));
+        inputs.extend(of_parts);
         for (ix, &(name, path)) in self.outputs.iter().enumerate() {
-            if let Some((input, read)) = self.inputs.iter().find(|(_, read)| is_same_file(path, read)) {
+            if let Some((input, read)) = inputs.iter().find(|(_, read)| is_same_file(path, read)) {
                 let problem = if *read == path {
                     format!("{} is read as {input} and would be overwritten; write to another file", path.display())
                 } else {
@@ -64,6 +91,14 @@ impl<'a> Files<'a> {
                         read.display()
                     )
                 };
+                return Err(Error::option(name, problem));
+            }
+            if let Some((input, files)) = parts.iter().find(|(_, files)| !is_stream(path) && files.would_take(path)) {
+                let problem = format!(
+                    "{} would be taken for a part of {} when this is read as {input} the next time; write it elsewhere",
+                    path.display(),
+                    files.path().display()
+                );
                 return Err(Error::option(name, problem));
             }
             let is_same = |other: &Path| is_same_file(path, other) || (is_stream(path) && is_stream(other));

@@ -16,7 +16,7 @@ use crate::printer::Printer;
 pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
     Files::new()
         .input("MODEL", &args.model.model)
-        .input("DATA", &args.data)
+        .data("DATA", &args.data)
         .reading(&args.reading)
         .output("-o", &args.output)
         .check()?;

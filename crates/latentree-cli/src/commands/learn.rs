@@ -47,10 +47,11 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
         .or(args.data.as_ref())
         .ok_or_else(|| Error::option("--distances", "give DATA, or a matrix of distances"))?;
     Files::new()
-        .input("DATA", path)
+        .data_if("DATA", args.data.as_deref())
+        .input_if("--distances", args.distances.as_deref())
         .input_if("--tree", args.tree.as_deref())
         .input_if("--from", args.from.as_deref())
-        .input_if("--validation", validation_file.as_deref())
+        .data_if("--validation", validation_file.as_deref())
         .reading(&args.reading)
         .output("-o", output)
         .output_if("--report", args.report.as_deref())

@@ -12,7 +12,7 @@ use crate::args::MomentsArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &MomentsArgs, printer: &Printer) -> Result<(), Failure> {
-    Files::new().input("DATA", &args.data).reading(&args.reading).output("-o", &args.output).check()?;
+    Files::new().data("DATA", &args.data).reading(&args.reading).output("-o", &args.output).check()?;
     check_moments(&args.output)?;
     let mut reader = open_data(&args.data, &args.reading, printer)?;
     if weight_kind(&args.reading)? == WeightKind::Frequency {

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     }
     Files::new()
         .input("MODEL", path)
-        .input_if("DATA", args.data.as_deref())
+        .data_if("DATA", args.data.as_deref())
         .reading(&args.reading)
         .output("-o", &args.output)
         .check()?;

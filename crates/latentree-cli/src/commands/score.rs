@@ -15,7 +15,7 @@ use crate::printer::{Printer, number};
 pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
     Files::new()
         .input("MODEL", &args.model.model)
-        .input("DATA", &args.data)
+        .data("DATA", &args.data)
         .reading(&args.reading)
         .output_if("--per-row", args.per_row.as_deref())
         .check()?;

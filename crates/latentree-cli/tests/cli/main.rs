@@ -5,6 +5,7 @@ mod files;
 mod groups;
 mod harness;
 mod learn;
+mod parts;
 mod rows;
 mod selection;
 mod unseen;

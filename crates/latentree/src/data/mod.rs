@@ -16,8 +16,8 @@ mod write;
 pub use batch::{Batch, Block, ColumnData, MISSING_CODE, MISSING_CODE8, SparseRows};
 pub use dataset::Dataset;
 pub use read::{
-    Carried, FileColumn, KindOverride, Loaded, MemoryRows, MemoryTable, OTHER_LABEL, ReadOptions, Reader, TextEncoding, Values,
-    from_sparse_rows, from_values, open,
+    Carried, FileColumn, KindOverride, Loaded, MemoryRows, MemoryTable, OTHER_LABEL, PartFiles, ReadOptions, Reader,
+    TextEncoding, Values, from_sparse_rows, from_values, open,
 };
 pub use read::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
 pub use rows::{CachedRows, JournaledRows, Reopened, Rows};

@@ -10,7 +10,7 @@ const MOST_LINKS: usize = 40;
 ///
 /// # Errors
 /// If its folder does not exist, or links lead in a circle.
-pub(super) fn destination(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn destination(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MOST_LINKS {
         match std::fs::read_link(&path) {

@@ -5,7 +5,7 @@ use super::{Case, case};
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = vec![
         case("data that is not there", "describe q.csv").says(["cannot read q.csv", "No such file"]),
-        case("data that is a folder", "describe folder").says(["cannot read folder", "directory"]),
+        case("data that is a folder", "describe folder").says(["folder: ", "directory holds no data files"]),
         case("data in a folder that is not there", "score model.json q/d.csv").says(["cannot read q/d.csv"]),
         case("names that are not there", "describe docword.d.txt --names n.txt")
             .file("docword.d.txt", "1\n3\n1\n1 1 2\n")

@@ -62,6 +62,11 @@ impl ColumnarTable {
         &self.names
     }
 
+    /// Whether a column has the type of no values at all.
+    pub(super) fn is_null(&self, column: usize) -> bool {
+        self.types[column] == DataType::Null
+    }
+
     pub(super) fn unusable(&self, column: usize) -> Option<String> {
         let kind = match &self.types[column] {
             DataType::Dictionary(_, values) => values,
@@ -198,6 +203,7 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef, String> {
 fn feed(array: &ArrayRef, mut visit: impl FnMut(usize, Cell<'_>) -> Result<(), String>) -> Result<(), (usize, String)> {
     let mut each = |row: usize, cell: Option<Cell<'_>>| visit(row, cell.unwrap_or(Cell::Missing)).map_err(|what| (row, what));
     match array.data_type() {
+        DataType::Null => (0..array.len()).try_for_each(|row| each(row, None)),
         DataType::Float64 => {
             array.as_primitive::<Float64Type>().iter().enumerate().try_for_each(|(row, value)| each(row, value.map(Cell::Number)))
         }

@@ -4,9 +4,6 @@ use std::sync::Arc;
 
 use super::carried::{Carried, FileColumn};
 use super::cell::{Cell, CellSink};
-#[cfg(feature = "columnar")]
-use super::columnar::ColumnarTable;
-use super::csv::CsvTable;
 use super::decode::Decoder;
 use super::events_like::EventsLook;
 use super::infer::{Asked, Guess, Profile};
@@ -15,86 +12,15 @@ use super::notes::Notes;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::Overrides;
 use super::plan::{Columns, Plan, Target, Verdict};
+use super::table::Table;
 use super::unseen::UnseenLabels;
 use super::written_number::NumberReader;
 use crate::data::{Batch, Block, Column, ColumnData, Schema};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Result};
 use crate::index::ColIx;
 
 /// Rows read at once where the number does not show in the result.
 const CHUNK_ROWS: usize = 1024;
-
-/// A file of rows with the same columns.
-pub(super) enum Table {
-    Csv(Box<CsvTable>),
-    #[cfg(feature = "columnar")]
-    Columnar(Box<ColumnarTable>),
-}
-
-impl Table {
-    pub(super) fn names(&self) -> &[String] {
-        match self {
-            Self::Csv(table) => table.names(),
-            #[cfg(feature = "columnar")]
-            Self::Columnar(table) => table.names(),
-        }
-    }
-
-    /// Reads up to `max_rows` rows into the sink; none only at the end.
-    pub(super) fn read_rows(&mut self, max_rows: usize, sink: &mut impl CellSink) -> Result<usize> {
-        match self {
-            Self::Csv(table) => table.read_rows(max_rows, sink),
-            #[cfg(feature = "columnar")]
-            Self::Columnar(table) => table.read_rows(max_rows, sink),
-        }
-    }
-
-    pub(super) fn rewind(&mut self) -> Result<()> {
-        match self {
-            Self::Csv(table) => table.rewind(),
-            #[cfg(feature = "columnar")]
-            Self::Columnar(table) => table.rewind(),
-        }
-    }
-
-    /// Why a column cannot be a variable whatever its values are: a date, a list.
-    fn unusable(&self, column: usize) -> Option<String> {
-        match self {
-            Self::Csv(table) => {
-                debug_assert!(column < table.names().len());
-                None
-            }
-            #[cfg(feature = "columnar")]
-            Self::Columnar(table) => table.unusable(column),
-        }
-    }
-
-    /// Whether a comma in a number is decimal where nothing tells: in text that is not separated by commas.
-    pub(super) fn prefers_comma(&self) -> bool {
-        matches!(self, Self::Csv(table) if table.delimiter() != b',')
-    }
-
-    /// Whether the cells of a column can be given as text.
-    fn can_be_text(&self, column: usize) -> bool {
-        match self {
-            Self::Csv(table) => column < table.names().len(),
-            #[cfg(feature = "columnar")]
-            Self::Columnar(table) => table.can_be_text(column),
-        }
-    }
-
-    /// Says which columns are wanted, the cells of the others may be left out, and which of them as text.
-    pub(super) fn project(&mut self, wanted: &[bool], is_text: &[bool]) -> Result<()> {
-        match self {
-            Self::Csv(table) => {
-                debug_assert_eq!((wanted.len(), is_text.len()), (table.names().len(), table.names().len()));
-                Ok(())
-            }
-            #[cfg(feature = "columnar")]
-            Self::Columnar(table) => table.project(wanted, is_text),
-        }
-    }
-}
 
 /// Reads a dense table batch by batch.
 pub(super) struct DenseReader {
@@ -123,9 +49,7 @@ impl DenseReader {
     pub(super) fn open(mut table: Table, input: Arc<Input>, options: &ReadOptions) -> Result<(Self, Plan, Option<u64>)> {
         let overrides = Overrides::new(options)?;
         let names = table.names().to_vec();
-        let is_text = matches!(table, Table::Csv(_));
-        let columns =
-            Columns { place: input.place(), names: &names, named: !is_text || options.header || options.names.is_some() };
+        let columns = Columns { place: input.place(), names: &names, named: table.is_named(options) };
         let prefers_comma = table.prefers_comma();
         let (mut plan, n_rows, decimal_commas) = match &options.schema {
             Some(_) if options.min_count.is_some() => return Err(min_count_of_schema()),
@@ -135,7 +59,7 @@ impl DenseReader {
                 (plan, Some(n_rows), decimal_commas)
             }
         };
-        if options.carry_variables && matches!(table, Table::Csv(_)) {
+        if options.carry_variables && table.is_text() {
             // Numbers with decimal commas are written with points, all of a column alike.
             let keeps_text = |column: usize| !prefers_comma || plan.schema.columns()[column].kind.n_states().is_some();
             let is_kept = |ix: &usize| matches!(plan.targets[*ix], Target::Column(column) if keeps_text(column));
@@ -155,6 +79,7 @@ impl DenseReader {
             plan.targets.iter().zip(&carry).map(|(target, carry)| *target != Target::Skip || carry.is_some()).collect();
         let is_text: Vec<bool> = carry.iter().map(Option::is_some).collect();
         table.project(&wanted, &is_text)?;
+        plan.warnings.extend(table.lacking(&wanted));
         let carried = Carried::new(plan.carried.iter().map(|&ix| names[ix].clone()).collect());
         let mut numbers = vec![NumberReader::new(None, prefers_comma); plan.thresholds.len()];
         for (target, decimal_comma) in plan.targets.iter().zip(decimal_commas) {
@@ -384,8 +309,8 @@ fn infer(
                 Ok(Verdict::Kind(kind))
             }
             Guess::Problem(row, problem) => {
-                let place = Place { row: row.map(|row| row + 1), ..columns.place.clone().column(name) };
-                Err(Error::data(place, problem))
+                let place = row.map_or_else(|| columns.place.clone(), |row| table.place_of(row, &columns.place));
+                Err(Error::data(place.column(name), problem))
             }
         }
     })?;

@@ -11,12 +11,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::cell::{Cell, CellSink, is_missing, number, number_text};
-use super::dense::Table;
 use super::encoding::not_utf8;
 use super::input::Input;
 use super::options::ReadOptions;
 use super::overrides::unknown_column;
 use super::sparse::{Held, RowSource, Scan, SparseFile};
+use super::table::Table;
 use super::written_number::NumberReader;
 use crate::error::{Error, Result};
 
@@ -96,6 +96,7 @@ pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions) 
     if row == item || value == Some(row) || value == Some(item) {
         return Err(Error::option("read.events", "the row id, the item and the value must be different columns"));
     }
+    [Some(row), Some(item), value].into_iter().flatten().try_for_each(|ix| table.require(ix, "read.events"))?;
     let wanted: Vec<bool> = (0..names.len()).map(|ix| ix == row || ix == item || value == Some(ix)).collect();
     // Ids and codes beyond 2⁵³ are not the same number as 64-bit floats.
     let is_text: Vec<bool> = (0..names.len()).map(|ix| ix == row || ix == item).collect();

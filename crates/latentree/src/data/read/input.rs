@@ -32,9 +32,19 @@ impl Input {
         Ok(Self { path: path.to_path_buf(), encoding: None, spooled, digest: Arc::default() })
     }
 
+    /// One of many files, which has a place for its digest elsewhere.
+    pub(super) fn part(path: &Path, encoding: Option<TextEncoding>, digest: Arc<OnceLock<String>>) -> Self {
+        Self { path: path.to_path_buf(), encoding, spooled: None, digest }
+    }
+
+    /// What stands for a directory or a pattern of parts, whose bytes are not here.
+    pub(super) fn of_parts(path: &Path) -> Self {
+        Self::part(path, None, Arc::default())
+    }
+
     /// What stands for a file where a table is in memory; places name no file then.
     pub(super) fn memory() -> Self {
-        Self { path: PathBuf::new(), encoding: None, spooled: None, digest: Arc::default() }
+        Self::of_parts(Path::new(""))
     }
 
     /// Where the bytes are.
@@ -137,6 +147,11 @@ fn spool(path: &Path) -> Result<Spooled> {
     Ok(Spooled { path: copy.into_temp_path(), _unfinished: unfinished })
 }
 
+/// A digest as it is written: `sha256:` and 64 hexadecimal digits.
+pub(super) fn digest_text(hasher: Sha256) -> String {
+    hasher.finalize().iter().fold("sha256:".to_owned(), |text, byte| text + &format!("{byte:02x}"))
+}
+
 /// Digests what is read through it, and says the digest at the end.
 struct Hashing {
     inner: Box<dyn BufRead + Send>,
@@ -150,9 +165,7 @@ impl Read for Hashing {
         if n_bytes > 0 {
             self.hasher.update(&buffer[..n_bytes]);
         } else if !buffer.is_empty() {
-            let hash = self.hasher.clone().finalize();
-            let text = hash.iter().fold("sha256:".to_owned(), |text, byte| text + &format!("{byte:02x}"));
-            let _ = self.digest.set(text);
+            let _ = self.digest.set(digest_text(self.hasher.clone()));
         }
         Ok(n_bytes)
     }

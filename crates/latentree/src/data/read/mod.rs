@@ -11,7 +11,8 @@
 //! | UCI bag of words | a name that begins with `docword`, or `.txt`, or no ending, and three lines of one whole number each, then three on a line |
 //! | libsvm | `.svm`, `.libsvm` |
 //!
-//! Each may be compressed by gzip or Zstandard. Standard input (`-`) is kept in a temporary file so that it can be read
+//! Each may be compressed by gzip or Zstandard. A directory of CSV, TSV, Parquet and Arrow files, or a pattern that matches such
+//! files, is one table ([`PartFiles`]). Standard input (`-`) is kept in a temporary file so that it can be read
 //! twice (in `TMPDIR`). How kinds are inferred is told in the table of `infer`: 0/1 is binary, at most 12 different whole numbers
 //! are categories (unless they look like counts), other whole numbers from 0 up are counts, other numbers are continuous, text is categorical. In sparse
 //! files all columns have one kind: binary if all stored values are 1, else count or continuous.
@@ -39,9 +40,11 @@ mod memory;
 mod notes;
 mod options;
 mod overrides;
+mod parts;
 mod plan;
 mod rare;
 mod sparse;
+mod table;
 mod unseen;
 mod written_number;
 
@@ -57,14 +60,17 @@ pub(crate) use cell::{is_missing, number_text};
 pub use encoding::TextEncoding;
 pub use memory::{Loaded, MemoryRows, MemoryTable, Values, from_sparse_rows, from_values};
 pub use options::{KindOverride, ReadOptions};
+pub use parts::PartFiles;
 pub use rare::OTHER_LABEL;
 pub use unseen::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
 
 use self::coordinate::CoordinateFormat;
-use self::dense::{DenseReader, Table};
+use self::dense::DenseReader;
 use self::input::Input;
+use self::parts::{Parts, PartsTable};
 use self::plan::Plan;
-use self::sparse::SparseReader;
+use self::sparse::{SparseFile, SparseReader};
+use self::table::{FileTable, Table};
 use super::{Batch, BatchSource, Schema};
 use crate::error::{Error, Result};
 use crate::file;
@@ -80,9 +86,9 @@ enum Format {
     Libsvm,
 }
 
-/// A data file, read batch by batch.
+/// A data file, or the parts of one, read batch by batch.
 pub struct Reader {
-    input: Arc<Input>,
+    source: Source,
     schema: Arc<Schema>,
     body: Body,
     absent: Vec<ColIx>,
@@ -90,7 +96,13 @@ pub struct Reader {
     are_items: bool,
     warnings: Vec<String>,
     n_rows: Option<u64>,
-    format: Format,
+}
+
+/// Where the bytes are.
+#[derive(Clone)]
+enum Source {
+    File(Arc<Input>, Format),
+    Parts(Arc<Parts>),
 }
 
 enum Body {
@@ -98,7 +110,7 @@ enum Body {
     Sparse(Box<SparseReader>),
 }
 
-/// Opens a data file, or standard input for `-`.
+/// Opens a data file, or standard input for `-`; of a directory or a pattern all parts, as one table ([`PartFiles`]).
 ///
 /// # Errors
 /// If the file cannot be read or does not follow its format, if it has no rows, if an option names a column that is not
@@ -118,9 +130,19 @@ enum Body {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader> {
-    let mut input = Input::new(path)?;
-    let first = input.first_bytes(4096)?;
-    let format = recognise(path, &first);
+    let source = match PartFiles::find(path)? {
+        Some(files) => Source::Parts(Arc::new(Parts::open(files, options)?)),
+        None => {
+            let (input, format) = recognised(Input::new(path)?, options)?;
+            Source::File(Arc::new(input), format)
+        }
+    };
+    open_source(source, options)
+}
+
+/// Recognises a file, and prepares it to be read in its format.
+fn recognised(mut input: Input, options: &ReadOptions) -> Result<(Input, Format)> {
+    let format = recognise(&input.path, &input.first_bytes(4096)?);
     if matches!(format, Format::Parquet | Format::Arrow) {
         if options.encoding.is_some() {
             return Err(Error::option("read.encoding", format!("{} is not a text file; leave it out", input.place())));
@@ -130,35 +152,51 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader> {
     input.encoding = options.encoding;
     let format = match options.encoding {
         None => format,
-        Some(_) => recognise(path, &input.first_bytes(4096)?),
+        Some(_) => recognise(&input.path, &input.first_bytes(4096)?),
     };
-    open_input(Arc::new(input), format, options)
+    Ok((input, format))
 }
 
-fn open_input(input: Arc<Input>, format: Format, options: &ReadOptions) -> Result<Reader> {
-    check_names(&input, format, options)?;
+/// A source as it is read.
+enum Opened {
+    Table(Table),
+    Sparse(SparseFile),
+}
+
+fn open_source(source: Source, options: &ReadOptions) -> Result<Reader> {
+    let (input, opened) = match &source {
+        Source::File(input, format) => (Arc::clone(input), open_file(input, *format, options)?),
+        Source::Parts(parts) => {
+            let table = PartsTable::open(Arc::clone(parts), options)?;
+            (Arc::new(parts.as_input()), Opened::Table(Table::Parts(Box::new(table))))
+        }
+    };
+    let sparse = match opened {
+        Opened::Sparse(sparse) => sparse,
+        Opened::Table(table) if options.events.is_some() => events::open(table, &input, options)?,
+        Opened::Table(table) => {
+            let (reader, plan, n_rows) = DenseReader::open(table, input, options)?;
+            return Ok(Reader::new(source, plan, Body::Dense(Box::new(reader)), n_rows, false));
+        }
+    };
+    let n_rows = sparse.scan.n_rows;
+    let (reader, plan) = SparseReader::open(sparse, input, options)?;
+    Ok(Reader::new(source, plan, Body::Sparse(Box::new(reader)), Some(n_rows), options.events.is_some()))
+}
+
+fn open_file(input: &Arc<Input>, format: Format, options: &ReadOptions) -> Result<Opened> {
+    check_names(input, format, options)?;
     if options.events.is_some() && matches!(format, Format::Coordinate(_) | Format::Libsvm) {
         return Err(Error::option(
             "read.events",
             format!("{} is not a table of events, which is CSV, TSV or Parquet", input.place()),
         ));
     }
-    let sparse = match format {
-        Format::Coordinate(format) => coordinate::open(&input, options, format)?,
-        Format::Libsvm => libsvm::open(&input, options)?,
-        Format::Csv(_) | Format::Parquet | Format::Arrow => {
-            let table = open_table(&input, format, options)?;
-            if options.events.is_some() {
-                events::open(table, &input, options)?
-            } else {
-                let (reader, plan, n_rows) = DenseReader::open(table, Arc::clone(&input), options)?;
-                return Ok(Reader::new(input, plan, Body::Dense(Box::new(reader)), n_rows, format, false));
-            }
-        }
-    };
-    let n_rows = sparse.scan.n_rows;
-    let (reader, plan) = SparseReader::open(sparse, Arc::clone(&input), options)?;
-    Ok(Reader::new(input, plan, Body::Sparse(Box::new(reader)), Some(n_rows), format, options.events.is_some()))
+    Ok(match format {
+        Format::Coordinate(format) => Opened::Sparse(coordinate::open(input, options, format)?),
+        Format::Libsvm => Opened::Sparse(libsvm::open(input, options)?),
+        format => Opened::Table(Table::File(FileTable::open(input, format, options)?)),
+    })
 }
 
 /// Refuses a file of names for a file that has its own.
@@ -201,33 +239,13 @@ fn recognise(path: &Path, first: &[u8]) -> Format {
     }
 }
 
-fn open_table(input: &Arc<Input>, format: Format, options: &ReadOptions) -> Result<Table> {
-    match format {
-        #[cfg(feature = "columnar")]
-        Format::Parquet | Format::Arrow => {
-            let table = columnar::ColumnarTable::new(Arc::clone(input), format == Format::Parquet)?;
-            Ok(Table::Columnar(Box::new(table)))
-        }
-        #[cfg(not(feature = "columnar"))]
-        Format::Parquet | Format::Arrow => {
-            let problem = "this build reads no Parquet and Arrow files (feature columnar is off); convert it to CSV";
-            Err(Error::data(input.place(), problem))
-        }
-        Format::Csv(by_ending) => {
-            let mut table = csv::CsvTable::new(Arc::clone(input), options.header, by_ending)?;
-            if options.names.is_some() {
-                table.rename(sparse::column_names(options, &input.place(), table.names().len() as u64, false)?.0);
-            }
-            Ok(Table::Csv(Box::new(table)))
-        }
-        Format::Coordinate(_) | Format::Libsvm => unreachable!("sparse formats have no table"),
-    }
-}
-
 impl Reader {
-    fn new(input: Arc<Input>, plan: Plan, body: Body, n_rows: Option<u64>, format: Format, are_items: bool) -> Self {
-        let Plan { schema, absent, unknown, warnings, .. } = plan;
-        Self { input, schema, body, absent, unknown, are_items, warnings, n_rows, format }
+    fn new(source: Source, plan: Plan, body: Body, n_rows: Option<u64>, are_items: bool) -> Self {
+        let Plan { schema, absent, unknown, mut warnings, .. } = plan;
+        if let Source::Parts(parts) = &source {
+            warnings.splice(0..0, parts.notes());
+        }
+        Self { source, schema, body, absent, unknown, are_items, warnings, n_rows }
     }
 
     /// Opens the same bytes with other options, such as a schema chosen after a look at the columns. Unlike a second
@@ -236,7 +254,7 @@ impl Reader {
     /// # Errors
     /// As [`open`].
     pub fn reopen(&self, options: &ReadOptions) -> Result<Self> {
-        open_input(Arc::clone(&self.input), self.format, options)
+        open_source(self.source.clone(), options)
     }
 
     /// Whether rows list their non-zero cells only, as in sparse files and events.
@@ -297,18 +315,26 @@ impl Reader {
         columns
     }
 
-    /// The SHA-256 of the decompressed bytes, as `sha256:` and 64 hexadecimal digits; `None` before the first full read.
+    /// The SHA-256 of the decompressed bytes, as `sha256:` and 64 hexadecimal digits; `None` before the first full read. Of parts it is
+    /// that of their names, below the directory, and their digests.
     #[must_use]
     pub fn digest(&self) -> Option<String> {
-        // Such a file is not read from its first byte to its last.
-        let is_columnar = matches!(self.format, Format::Parquet | Format::Arrow);
-        if is_columnar { self.input.compute_digest() } else { self.input.digest() }
+        match &self.source {
+            // Such a file is not read from its first byte to its last.
+            Source::File(input, Format::Parquet | Format::Arrow) => input.compute_digest(),
+            Source::File(input, _) => input.digest(),
+            Source::Parts(parts) => parts.digest(),
+        }
     }
 }
 
 impl fmt::Debug for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reader").field("path", &self.input.path).field("n_rows", &self.n_rows).finish_non_exhaustive()
+        let path = match &self.source {
+            Source::File(input, _) => &input.path,
+            Source::Parts(parts) => parts.files().path(),
+        };
+        f.debug_struct("Reader").field("path", &path).field("n_rows", &self.n_rows).finish_non_exhaustive()
     }
 }
 

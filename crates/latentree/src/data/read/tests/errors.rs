@@ -185,7 +185,6 @@ fn truncated_compression_and_missing_files_are_refused() {
     refuse("t.csv.zst", &bytes[..bytes.len() / 2], &ReadOptions::default().header(false), &["cannot read"]);
     let fixture = Fixture::new("t.csv", "a\n1\n");
     assert!(open(&fixture.dir.path().join("none.csv"), &ReadOptions::default()).unwrap_err().is_io());
-    assert!(open(fixture.dir.path(), &ReadOptions::default()).unwrap_err().to_string().contains("directory"));
     for options in [ReadOptions::default().schema_file("none.json"), ReadOptions::default().group("none.csv")] {
         assert!(fixture.error(&options).is_io());
     }
