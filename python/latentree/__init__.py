@@ -16,15 +16,41 @@ True
 from __future__ import annotations
 
 import copyreg
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from . import _latentree
-from ._estimator import LatentTree
-from ._moments import Moments
-from ._reading import from_networkx, read_model
-from ._warnings import LatentTreeWarning, NotFittedError
+
+if TYPE_CHECKING:
+    from ._estimator import LatentTree
+    from ._moments import Moments
+    from ._reading import from_networkx, read_model
+    from ._warnings import LatentTreeWarning, NotFittedError
 
 __all__ = ["LatentTree", "LatentTreeWarning", "Moments", "NotFittedError", "from_networkx", "read_model"]
 __version__: str = _latentree.__version__
+
+_MODULES = {
+    "LatentTree": "_estimator",
+    "LatentTreeWarning": "_warnings",
+    "Moments": "_moments",
+    "NotFittedError": "_warnings",
+    "from_networkx": "_reading",
+    "read_model": "_reading",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when asked for: the command needs neither numpy nor scikit-learn, which takes seconds to import.
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def _model_from_json(text: str) -> _latentree.Model:

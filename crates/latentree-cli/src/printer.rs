@@ -32,15 +32,17 @@ struct Stage {
 impl Printer {
     pub(crate) fn new(global: &Global) -> Self {
         let progress = !global.quiet && !global.json && io::stderr().is_terminal();
-        if crate::signals::catch().is_err() && progress {
-            eprintln!("note: Ctrl-C cannot be caught here; partial files may be left");
-        }
         Self { json: global.json, quiet: global.quiet, progress, stage: Mutex::new(None), has_result: AtomicBool::new(false) }
     }
 
     /// Whether the result is printed as JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json
+    }
+
+    /// Whether progress is shown: somebody is watching.
+    pub(crate) fn shows_progress(&self) -> bool {
+        self.progress
     }
 
     /// Prints the result: the JSON object, or what `human` writes.
@@ -82,7 +84,8 @@ impl Printer {
         if self.json && !self.has_result.load(Ordering::Relaxed) {
             let object = serde_json::json!({"error": message});
             // What cannot be written there has been said on standard error.
-            let _ = writeln!(io::stdout().lock(), "{object}");
+            let mut out = io::stdout().lock();
+            let _ = writeln!(out, "{object}").and_then(|()| out.flush());
         }
     }
 

@@ -1,44 +1,78 @@
-//! What happens when the user or the system asks the program to stop: Ctrl-C (SIGINT), SIGTERM and SIGHUP.
+//! What happens when the user or the system asks the command to stop: Ctrl-C (SIGINT), SIGTERM and SIGHUP.
 //!
 //! The first request lets the running step end and tidy up. If that takes too long, or on a second request, temporary files are removed and
-//! the program ends at once.
+//! the process ends at once.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Set when the program was asked to stop.
+use crate::ExitStatus;
+use crate::printer::Printer;
+
+/// Who listens to signals while the command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signals {
+    /// The command does, for as long as the process lives.
+    Catch,
+    /// The caller does, and calls [`request_stop`].
+    Leave,
+}
+
+/// Set when the command was asked to stop.
 static STOP: AtomicBool = AtomicBool::new(false);
+
+/// How many commands have ended in this process.
+static ENDED: AtomicU64 = AtomicU64::new(0);
 
 /// How long a step may take to notice: service managers and batch systems often kill after 10 seconds.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Status of a program that was asked to stop.
-const STOPPED: i32 = 130;
+/// Asks the running command to stop and to tidy up. It ends with [`ExitStatus::Stopped`].
+///
+/// If the command is still there after five seconds, or when this is called a second time, temporary files are removed and the process ends at
+/// once.
+pub fn request_stop() {
+    if STOP.swap(true, Ordering::Relaxed) {
+        end_process();
+    }
+    let ended = ENDED.load(Ordering::Relaxed);
+    std::thread::spawn(move || {
+        std::thread::sleep(GRACE);
+        if ENDED.load(Ordering::Relaxed) == ended {
+            end_process();
+        }
+    });
+}
 
-/// Whether the program was asked to stop.
+/// Whether the command was asked to stop.
 pub(crate) fn is_stopped() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
+/// A command begins.
+pub(crate) fn begin(signals: Signals, printer: &Printer) {
+    if signals == Signals::Catch && catch().is_err() && printer.shows_progress() {
+        printer.note("Ctrl-C cannot be caught here; partial files may be left");
+    }
+}
+
+/// The command is over: nobody waits for it to stop, and the next one is not asked to.
+pub(crate) fn end() {
+    ENDED.fetch_add(1, Ordering::Relaxed);
+    STOP.store(false, Ordering::Relaxed);
+}
+
 /// Catches the signals from here on.
-pub(crate) fn catch() -> Result<(), ctrlc::Error> {
+fn catch() -> Result<(), ctrlc::Error> {
     let ignored = ignored();
-    ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            end();
-        }
-        std::thread::spawn(|| {
-            std::thread::sleep(GRACE);
-            end();
-        });
-    })?;
+    ctrlc::set_handler(request_stop)?;
     ignore(&ignored);
     Ok(())
 }
 
-fn end() -> ! {
+fn end_process() -> ! {
     latentree::file::remove_unfinished();
-    std::process::exit(STOPPED);
+    std::process::exit(ExitStatus::Stopped.code().into());
 }
 
 /// The signals that the program was started with ignored: SIGHUP by `nohup`, SIGINT in the background of a script. They stay so.

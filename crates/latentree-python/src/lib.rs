@@ -4,9 +4,11 @@
 //! - [`learn`]: a table, moments or distances become a [`Model`](model::Model);
 //! - [`model`]: what a model is asked;
 //! - [`moments`]: statistics that update, merge and travel as bytes;
+//! - [`command_line`]: the command `latentree`;
 //! - [`worker`]: all work is done on other threads, with the interpreter free, and stops at Ctrl-C;
 //! - [`error`]: the library's errors as Python's.
 
+mod command_line;
 mod error;
 mod learn;
 mod model;
@@ -18,6 +20,8 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _latentree {
+    #[pymodule_export]
+    use super::command_line::run_command_line;
     #[pymodule_export]
     use super::error::python_message;
     #[pymodule_export]

@@ -1,5 +1,28 @@
 //! latentree finds the hidden tree behind a table.
 //!
+//! ```
+//! use latentree::{Evidence, Inference, Learning};
+//!
+//! // 5,000 made-up patients and 40 diagnoses, with missing cells.
+//! let mut table = latentree::open("../../examples/clinic.csv")?;
+//! let learned = Learning::new().learn(&mut table)?;
+//! assert!(learned.tree().find("h1").is_some());
+//!
+//! // How probable is diabetes, given two other diagnoses?
+//! let model = learned.model().expect("rows give a tree with all its probabilities");
+//! let mut evidence = Evidence::none(model);
+//! evidence.set(model, "obesity", "1")?;
+//! evidence.set(model, "hypertension", "1")?;
+//! let answer = Inference::new(model).query(&evidence, &[model.find("type_2_diabetes")?])?;
+//! let (_, probabilities) = &answer.marginals[0];
+//! assert!((probabilities[1] - 0.55).abs() < 0.05);
+//! # Ok::<(), latentree::Error>(())
+//! ```
+//!
+//! [`open`] and [`Learning::learn`] use the defaults. Call [`data::open`] to say how a file is read, and [`Learning::run`] to learn from moments or
+//! distances or to watch and stop the work by an [`Observer`].
+//!
+//! # The path of the data
 //! The folders are the path of the data; each arrow is a plain public type that can be saved, printed and fed back in:
 //!
 //! 1. [`data`]: a table becomes batches of typed cells ([`data::Schema`], [`data::Dataset`], readers and writers);
@@ -17,10 +40,10 @@
 //! [`mod@file`] and the one [`Error`];
 //! [`simulate`] makes known models, for tests, benches and users.
 //!
-//! # Example
+//! # A known model
 //! ```
-//! use latentree::inference::{Evidence, Inference};
 //! use latentree::simulate::{ParameterFamily, Shape, Simulation};
+//! use latentree::{Evidence, Inference};
 //!
 //! // A known model: one hidden variable of two states behind five binary ones.
 //! let family = ParameterFamily::Categorical { states: 2, hidden_states: 2, separation: 0.7 };
@@ -69,6 +92,7 @@ mod observer;
 pub mod parameters;
 pub mod report;
 pub mod selection;
+mod short_forms;
 pub mod simulate;
 pub mod structure;
 pub mod tensor;
@@ -78,7 +102,11 @@ pub mod tree;
 
 pub use error::{Error, Place, Result};
 pub use index::{ColIx, NodeIx, VarIx};
+pub use inference::{Evidence, Inference};
 pub use journal::Journal;
+pub use learn::{LearnOptions, Learned, Learning, Source};
 pub use memory::MemoryBudget;
+pub use model::LatentTree;
 pub use named::spelled;
 pub use observer::{Observer, Silent};
+pub use short_forms::open;

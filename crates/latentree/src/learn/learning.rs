@@ -77,6 +77,12 @@ impl Learning {
         &self.options
     }
 
+    /// The memory that may be used.
+    #[must_use]
+    pub fn memory_budget(&self) -> MemoryBudget {
+        self.memory
+    }
+
     /// The learner of the tree.
     #[must_use]
     pub fn structure(mut self, learner: LearnerName) -> Self {

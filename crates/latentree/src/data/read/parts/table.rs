@@ -217,7 +217,7 @@ impl PartsTable {
     /// Fails if some part lacks a column that an option names.
     pub(in super::super) fn require(&self, column: usize, option: &str) -> Result<()> {
         let Some(part) = self.columns[column].lacking else { return Ok(()) };
-        let problem = format!("the part has no column {:?}, which {option} names", Shortened(&self.names[column]));
+        let problem = format!("the part has no column {:?}, which `{option}` names", Shortened(&self.names[column]));
         Err(Error::data(self.place(part), problem))
     }
 

@@ -211,7 +211,7 @@ fn parts_without_header_are_matched_by_position() {
     let message = folder.message("d", &options);
     assert!(message.contains("2.csv: 3 columns where ") && message.contains("1.csv has 2"), "{message}");
     let message = folder.message("d", &plain().names(folder.path("names.txt")));
-    assert!(message.contains("--names") && message.contains("1.csv"), "{message}");
+    assert!(message.contains("read.names") && message.contains("1.csv"), "{message}");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn events_of_one_row_may_be_in_several_parts() {
     assert_eq!(numbers(&dataset), [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]);
     folder.write("d/2.csv", "id\n3\n");
     let message = folder.message("d", &options);
-    assert!(message.contains("2.csv: the part has no column \"code\", which --events names"), "{message}");
+    assert!(message.contains("2.csv: the part has no column \"code\", which `read.events` names"), "{message}");
     // Codes may come from folders.
     let folder = Folder::new(&[("d/code=A/1.csv", "id\n1\n2\n"), ("d/code=B/1.csv", "id\n2\n")]);
     assert_eq!(numbers(&folder.read("d", &options).unwrap()), [[1.0, 0.0], [1.0, 1.0]]);
@@ -341,7 +341,7 @@ mod columnar {
         let message = folder.message("d", &plain().header(false));
         assert!(message.contains("2.parquet: either this part or ") && message.contains("1.csv"), "{message}");
         let message = folder.message("d", &plain().encoding("latin-1".parse().unwrap()));
-        assert!(message.contains("--encoding") && message.contains("2.parquet"), "{message}");
+        assert!(message.contains("read.encoding") && message.contains("2.parquet"), "{message}");
         folder.write("d/2.parquet", "");
         assert!(folder.message("d", &plain()).contains("2.parquet"));
     }
