@@ -32,7 +32,7 @@ def test_every_option_of_the_library_has_the_name_of_an_argument():
     options = options_in_messages()
     assert {"parameters.hidden_states", "em.tolerance", "read.unseen"} <= options, "the sources were searched"
     arguments = {"sample_weight"}
-    for call in (LatentTree.__init__, LatentTree.fit, LatentTree.sample, Moments.__init__, read_model):
+    for call in (LatentTree.__init__, LatentTree.fit, LatentTree.sample, LatentTree.impute, Moments.__init__, read_model):
         arguments.update(inspect.signature(call).parameters)
     for option in sorted(options - ONLY_ON_THE_COMMAND_LINE - ONLY_IN_THE_LIBRARY):
         message = _latentree.python_message(f"`{option}`: 7 given; use `{option}`.")

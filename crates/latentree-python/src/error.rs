@@ -125,7 +125,7 @@ pub(crate) fn with_python_names(message: &str) -> String {
     let message = PHRASES.iter().fold(message.to_owned(), |text, (from, to)| text.replace(from, to));
     let message = latentree::spelled(&message, |path| {
         let known = ARGUMENTS.iter().chain(&NAMES).find(|(option, _)| *option == path).map(|it| it.1);
-        let others = ["read", "learn", "sample", "export", "read_model"];
+        let others = ["read", "learn", "sample", "export", "read_model", "impute"];
         let last = path.split_once('.').filter(|(first, _)| others.contains(first)).map(|(_, last)| last);
         known.or(last).map(|name| format!("{name}{MARK}"))
     });

@@ -9,7 +9,7 @@ use latentree::tree::{Observed, Tree};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::{PyBool, PyDict, PyString};
 use serde_json::Value;
 
 use crate::error::{ARGUMENTS, guarded, path_of, to_python, with_python_names};
@@ -29,7 +29,7 @@ fn learning(options: &Bound<'_, PyDict>) -> PyResult<Learning> {
             continue;
         }
         let path = path_of(&name).ok_or_else(|| PyTypeError::new_err(format!("there is no option {name}")))?;
-        found.set(path, json(&name, &value)?).map_err(to_python)?;
+        found.set(path, json(&name, &value)?).map_err(|error| wrong(error, &value))?;
     }
     Ok(Learning::with_options(found).memory(memory))
 }
@@ -58,6 +58,16 @@ fn json(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
         Ok(names) => Ok(names.into()),
         Err(_) => Err(refused(name, value, "a name or a number")),
     }
+}
+
+/// A value of another type than the option's is a `TypeError`, one out of its range a `ValueError`.
+fn wrong(error: latentree::Error, value: &Bound<'_, PyAny>) -> PyErr {
+    let message = with_python_names(&error.to_string());
+    let is_fraction = !value.is_instance_of::<PyString>() && value.extract::<i64>().is_err() && value.extract::<u64>().is_err();
+    let is_name = message.ends_with("a name is needed");
+    let is_number = message.ends_with("a number is needed");
+    let is_whole = is_fraction && (message.contains("a whole number") || message.contains("a number of states"));
+    if is_name || is_number || is_whole { PyTypeError::new_err(message) } else { to_python(error) }
 }
 
 fn refused(name: &str, value: &Bound<'_, PyAny>, needed: &str) -> PyErr {

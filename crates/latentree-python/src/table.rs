@@ -43,7 +43,7 @@ impl Settings {
         for (name, kind) in kinds {
             let parsed = KindOverride::parse(&kind).ok_or_else(|| {
                 let problem = format!("{kind:?} is not categorical, binary, continuous, count or ignore");
-                to_python(Error::option("--kind", problem))
+                to_python(Error::option("read.kind", problem))
             })?;
             options = options.kind(name, parsed);
         }

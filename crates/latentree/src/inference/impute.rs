@@ -30,7 +30,7 @@ impl FromStr for Imputation {
             "mode" => Ok(Self::Mode),
             "mean" => Ok(Self::Mean),
             "draw" => Ok(Self::Draw),
-            other => Err(Error::option("method", format!("{:?} is not mode, mean or draw", Shortened(other)))),
+            other => Err(Error::option("impute.method", format!("{:?} is not mode, mean or draw", Shortened(other)))),
         }
     }
 }
