@@ -164,8 +164,7 @@ fn rows_that_are_all_the_same_and_hidden_states_that_die_are_told_and_kept() {
 #[test]
 fn a_run_is_repeated_from_its_model() {
     let folder = rows(3);
-    let options =
-        "--structure clrg --hidden-states 3 --em-smoothing 0.5 --contract 0.85 --seed 5 --kind x1=categorical";
+    let options = "--structure clrg --hidden-states 3 --em-smoothing 0.5 --contract 0.85 --seed 5 --kind x1=categorical";
     folder.succeed(&format!("learn d.csv {options} --em-iterations 7 -o first.json"));
     folder.succeed("learn --from first.json d.csv -o second.json");
     assert_eq!(folder.text("first.json"), folder.text("second.json"));

@@ -6,6 +6,7 @@
 mod batch;
 mod dataset;
 mod read;
+pub(crate) mod row_order;
 mod rows;
 mod schema;
 mod select;

@@ -6,7 +6,7 @@ use super::parameters::{DEFAULT_STATES, check_model_size};
 use super::run::Run;
 use crate::coordinates::bins::{BinnedRows, Bins};
 use crate::coordinates::compressed::is_worth_it as is_wide;
-use crate::data::{BatchSource, Rows as _, Schema, WeightedRows};
+use crate::data::{BatchSource, Rows, Schema};
 use crate::distance::{FoundCoordinates, bins_for, fold_for};
 use crate::error::{Error, Place, Result};
 use crate::memory::MemoryBudget;
@@ -93,8 +93,8 @@ impl Moments {
 }
 
 impl Run<'_> {
-    /// The statistics of rows, read as the options need them.
-    pub(super) fn moments(&self, rows: &WeightedRows<'_>) -> Result<Moments> {
+    /// The statistics of rows, read as the options need them, whose weights may be frequencies.
+    pub(super) fn moments(&self, rows: &dyn Rows, are_frequencies: bool) -> Result<Moments> {
         let mut source = rows.open()?;
         let moments = match self.bins(&mut *source)? {
             None => self.moments_of(&mut *source)?,
@@ -107,7 +107,7 @@ impl Run<'_> {
             }
         };
         moments.check_rows()?;
-        Ok(if rows.are_frequencies() { moments.of_frequencies() } else { moments })
+        Ok(if are_frequencies { moments.of_frequencies() } else { moments })
     }
 
     /// How numbers are cut for distances by more than two hidden states. A tree that is given, or searched for, needs no distances here.

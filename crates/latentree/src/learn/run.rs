@@ -7,6 +7,7 @@ use super::moments::Moments;
 use super::recorder::{Recorder, Unwarned};
 use super::split::split;
 use super::{Criterion, LearnOptions, Learned, Learning, Source};
+use crate::data::row_order::by_content;
 use crate::data::{JournaledRows, Rows, WeightedRows};
 use crate::distance::DistanceMatrix;
 use crate::error::{Error, Result};
@@ -42,18 +43,7 @@ impl Learning {
         let journal = self.checkpoint.as_deref().map(Journal::open).transpose()?;
         let run = |validation| Run::new(self, validation, &recorder);
         match source {
-            Source::Rows(rows) => match (&self.validation, self.options.selection.validation) {
-                (Some(validation), _) if validation.n_rows() == 0 => {
-                    Err(Error::option("selection.validation", "there are no rows in it"))
-                }
-                (Some(validation), _) => run(Some(validation)).from_rows(rows, journal),
-                (None, Some(fraction)) => {
-                    recorder.stage("rows", rows.n_rows_hint());
-                    let (learned, drawn) = split(rows, fraction, self.options.seed)?;
-                    run(Some(&drawn)).from_rows(&learned, journal)
-                }
-                (None, None) => run(None).from_rows(rows, journal),
-            },
+            Source::Rows(rows) => self.run_on_rows(rows, journal, &recorder),
             _ if self.has_validation() => {
                 Err(Error::option("selection.validation", "it stops EM, which needs rows to learn from; learn from the data"))
             }
@@ -62,6 +52,24 @@ impl Learning {
             }
             Source::Moments(moments) => run(None).from_moments(&moments.scaled(self.options.weight_kind)),
             Source::Distances(distances) => run(None).from_distances(&distances),
+        }
+    }
+
+    fn run_on_rows(&self, rows: &dyn Rows, journal: Option<Journal>, recorder: &Recorder<'_>) -> Result<Learned> {
+        let run = |validation| Run::new(self, validation, recorder);
+        match (&self.validation, self.options.selection.validation) {
+            (Some(validation), _) if validation.n_rows() == 0 => {
+                Err(Error::option("selection.validation", "there are no rows in it"))
+            }
+            (Some(validation), _) => run(Some(validation)).from_rows(rows, journal),
+            (None, Some(fraction)) => {
+                recorder.stage("rows", rows.n_rows_hint());
+                let sorted = by_content(rows, false)?;
+                let rows = sorted.as_ref().map_or(rows, |sorted| sorted);
+                let (learned, drawn) = split(rows, fraction, self.options.seed)?;
+                run(Some(&drawn)).from_rows(&learned, journal)
+            }
+            (None, None) => run(None).from_rows(rows, journal),
         }
     }
 }
@@ -91,14 +99,19 @@ impl<'a> Run<'a> {
         }
         let journal = journal.map(|journal| journal.for_run(&self.description(rows)?)).transpose()?;
         let rows = JournaledRows::new(rows, journal.as_ref());
-        let rows = WeightedRows::new(&rows, self.options.weight_kind)?;
-        let moments = self.moments(&rows)?;
+        let as_given = WeightedRows::new(&rows, self.options.weight_kind)?;
+        // What is chosen by numbers of rows is then chosen by their content.
+        let sorted = by_content(&as_given, as_given.are_frequencies())?;
+        let sorted = sorted.as_ref().map_or(&as_given as &dyn Rows, |sorted| sorted);
+        let rows = JournaledRows::new(sorted, journal.as_ref());
+        let moments = self.moments(&rows, as_given.are_frequencies())?;
         let fitted = match self.criterion() {
             Some(criterion) if self.searches_tree() => self.searched(criterion, None, &moments, &rows)?,
             Some(criterion) => self.searched(criterion, Some(self.structure(&moments, Some(&rows))?), &moments, &rows)?,
             None => self.fitted(self.structure(&moments, Some(&rows))?, &moments, Some(&rows))?,
         };
-        self.concluded(fitted, Some(&moments), Some(&rows))
+        // Summed in the order of the file, as whoever scores the model does.
+        self.concluded(fitted, Some(&moments), Some(&as_given))
     }
 
     /// What the results depend on: version, options, a tree that is given, and all rows.

@@ -118,6 +118,23 @@ fn rows_that_are_streamed_give_the_model_of_rows_in_memory() {
 }
 
 #[test]
+fn the_order_of_rows_does_not_matter() {
+    let family = ParameterFamily::Categorical { states: 2, hidden_states: 2, separation: 0.6 };
+    for seed in 0..4 {
+        let truth = Simulation::new(Shape::Random { max_degree: Some(4) }, 20).family(family.clone()).seed(seed).model().unwrap();
+        let data = Inference::new(&truth).sample(400, seed).unwrap();
+        // Batches from the last to the first, and every third row first.
+        let order: Vec<usize> = (0..3).flat_map(|start| (start..400).step_by(3)).rev().collect();
+        let shuffled: Vec<_> = data.batches().iter().map(|batch| crate::data::select_rows(batch, &order, 0)).collect();
+        let shuffled = Dataset::new(Arc::clone(data.schema()), shuffled);
+        let fraction = Some(Validation::Fraction(0.2));
+        for learning in [Learning::new(), Learning::new().bootstrap(Some(6)), Learning::new().validation(fraction)] {
+            assert_eq!(learn(&learning, &data).file, learn(&learning, &shuffled).file, "seed {seed}");
+        }
+    }
+}
+
+#[test]
 fn a_checkpoint_of_wide_groups_gives_the_model_without_one() {
     let data = groups(10, 80, 300);
     let folder = tempfile::tempdir().unwrap();

@@ -37,6 +37,9 @@ enum Sink {
     Arrow(Box<FileWriter<AtomicWriter>>),
 }
 
+/// Memory of a group of rows of a Parquet file, which is written when it takes more: tables of many columns would otherwise grow to gigabytes.
+const ROW_GROUP_BYTES: usize = 64 << 20;
+
 /// Largest whole number that a count may be to be written as one.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
@@ -87,7 +90,13 @@ impl ColumnarWriter {
     fn write(&mut self, arrays: Vec<ArrayRef>) -> Result<()> {
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
         let written = batch.and_then(|batch| match &mut self.sink {
-            Sink::Parquet(writer) => writer.write(&batch).map_err(ArrowError::from),
+            Sink::Parquet(writer) => writer
+                .write(&batch)
+                .and_then(|()| match writer.memory_size() {
+                    0..=ROW_GROUP_BYTES => Ok(()),
+                    _ => writer.flush(),
+                })
+                .map_err(ArrowError::from),
             Sink::Arrow(writer) => writer.write(&batch),
         });
         written.map_err(|error| write_error(&self.path, error))
