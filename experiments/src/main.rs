@@ -14,6 +14,7 @@ mod missing_cells;
 mod newsgroups_likelihood;
 mod phylogeny;
 mod record;
+mod resume;
 mod ruffini_decompositions;
 mod sectors;
 mod soak;
@@ -62,6 +63,8 @@ enum Experiment {
     Phylogeny,
     /// Random tables and options through every verb of the program, looking for crashes and contradictions
     Soak(soak::SoakArgs),
+    /// Runs that are killed at random moments and started again, against runs that are not
+    Resume(resume::ResumeArgs),
     /// S&P 500 weekly returns: how often neighbours on the learned tree share a sector
     Sectors,
 }
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Experiment::RuffiniDecompositions(args) => ruffini_decompositions::run(&args),
         Experiment::Phylogeny => phylogeny::run(&data),
         Experiment::Sectors => sectors::run(&data),
+        Experiment::Resume(args) => resume::run(&args),
         Experiment::Soak(args) => soak::run(&args),
     };
     let table = match outcome {

@@ -269,7 +269,8 @@ pub(crate) struct LearnArgs {
     /// Print the subtrees that reg-clnj (or reg-clrg) chooses from, with what each gains in BIC, and learn nothing
     #[arg(long, conflicts_with_all = ["distances", "tree"])]
     pub(crate) candidates: bool,
-    /// Keep what was found so far in this directory, and go on from what is there: a run that was stopped gives the same bytes in the end
+    /// Keep the fits of EM, and states of long ones, in this directory, and go on from what is there: a run that was stopped gives the same bytes in
+    /// the end
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoint: Option<PathBuf>,
     /// Memory that moments and models may take, such as 8G or 500M: what would exceed it is refused before work starts [default: three quarters

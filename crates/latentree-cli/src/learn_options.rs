@@ -102,9 +102,10 @@ fn is_list(value: &str) -> bool {
 
 /// A number where the text is one.
 fn read(text: &str) -> Value {
-    match (text.parse::<u64>(), text.parse::<f64>()) {
-        (Ok(whole), _) => whole.into(),
-        (_, Ok(number)) if number.is_finite() => number.into(),
+    match (text.parse::<u64>(), text.parse::<i64>(), text.parse::<f64>()) {
+        (Ok(whole), ..) => whole.into(),
+        (_, Ok(whole), _) => whole.into(),
+        (.., Ok(number)) if number.is_finite() => number.into(),
         _ => text.into(),
     }
 }
@@ -114,7 +115,7 @@ pub(crate) fn with_flags(message: &str) -> String {
     const OTHERS: [&str; 6] = ["read", "learn", "sample", "export", "read_model", "impute"];
     latentree::spelled(message, |path| {
         // What the command line itself refuses has its spelling already.
-        if path.starts_with('-') {
+        if path.starts_with('-') || path == "output" {
             return Some(path.to_owned());
         }
         let learn = LEARN_FLAGS.iter().find(|flag| flag.path == path).map(|flag| flag.flag.to_owned());

@@ -95,11 +95,13 @@ impl Journal {
     /// # Errors
     /// [`Error::Io`].
     pub fn put(&self, kind: &str, question: &[u8], answer: &[u8]) -> Result<()> {
+        // Renamed, so that an entry is there or not; not synced, since one that a power cut damages counts as lost.
         let path = self.path(kind, question);
-        write_atomically(&path, |out| {
-            writeln!(out, "{MARK}{}", hexadecimal(&Sha256::digest(answer))).map_err(Error::io("write", &path))?;
-            out.write_all(answer).map_err(Error::io("write", &path))
-        })
+        let beside = self.directory.join("unfinished");
+        let mut bytes = format!("{MARK}{}\n", hexadecimal(&Sha256::digest(answer))).into_bytes();
+        bytes.extend_from_slice(answer);
+        fs::write(&beside, bytes).map_err(Error::io("write", &beside))?;
+        fs::rename(&beside, &path).map_err(Error::io("write", &path))
     }
 
     /// Forgets an answer.

@@ -40,6 +40,11 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     let args = &with_reading_of(args, provenance)?;
     let mut learning = learning(args, provenance, seed)?;
     let validation_file = validation_file(args);
+    if provenance.is_some_and(|it| it.options.contains_key("validation")) && args.options.get("selection.validation").is_none() {
+        let problem = "the model was learned with validation rows of a file; give --validation FILE";
+        return Err(Error::option("--from", problem).into());
+    }
+    check_checkpoint(args)?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let path = args
         .distances
@@ -62,7 +67,9 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     let opened = open(args, path, printer)?;
     let reading = begun.elapsed().as_secs_f64();
     // A tree that was given to the run of --from is that of its model.
-    let given = from.as_ref().filter(|file| file.provenance().options.get("structure").is_some_and(|name| name == "given"));
+    let is_kept = args.options.get("structure.learner").is_none();
+    let given =
+        from.as_ref().filter(|file| is_kept && file.provenance().options.get("structure").is_some_and(|name| name == "given"));
     let given = given.and_then(|file| Some((args.from.as_ref()?, file.tree().clone())));
     let tree = match &args.tree {
         Some(file) => Some((file, read_tree(file, &[])?)),
@@ -130,6 +137,21 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
         return Ok(());
     }
     Ok(show(args, args.options.get("structure.bootstrap"), &learned, &unseen, printer)?)
+}
+
+/// A directory of parts takes nothing else: the files of a checkpoint would be read with it the next time.
+fn check_checkpoint(args: &LearnArgs) -> Result<()> {
+    let (Some(data), Some(checkpoint)) = (&args.data, &args.checkpoint) else { return Ok(()) };
+    let data = data.canonicalize().ok().filter(|data| data.is_dir());
+    let real =
+        checkpoint.ancestors().find_map(|it| if it.as_os_str().is_empty() { Path::new(".") } else { it }.canonicalize().ok());
+    match (data, real) {
+        (Some(data), Some(real)) if real.starts_with(&data) => {
+            let problem = format!("{} is inside the directory of the data; give one outside of it", checkpoint.display());
+            Err(Error::option("--checkpoint", problem))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The options: those of `--from`, with what is given on the command line.

@@ -169,3 +169,16 @@ fn a_file_whose_name_looks_like_a_pattern_is_a_file() {
     assert_eq!(folder.json("describe a[1].csv")["rows"], 2);
     assert_eq!(folder.json("describe a[12].csv")["rows"], 3);
 }
+
+#[test]
+fn a_folder_that_covers_a_column_and_a_checkpoint_among_the_data_are_told() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("data/x=7")).unwrap();
+    folder.write("data/x=7/a.csv", format!("x,y,z\n{}", "1,0,1\n2,1,0\n3,1,1\n".repeat(20)).as_bytes());
+    let outcome = folder.run("describe data");
+    assert!(outcome.code == Some(0) && outcome.stderr.contains("column \"x\" is read from the names of folders"), "{outcome:?}");
+    for directory in ["data", "data/x=7/ck"] {
+        let refused = folder.run(&format!("learn data --checkpoint {directory} -o m.json"));
+        assert!(refused.code == Some(2) && refused.stderr.contains("--checkpoint"), "{refused:?}");
+    }
+}

@@ -177,6 +177,15 @@ fn a_run_is_repeated_from_its_model() {
     folder.succeed("learn d.csv --tree t.nwk --em-iterations 5 -o given.json");
     folder.succeed("learn --from given.json d.csv -o given2.json");
     assert_eq!(folder.text("given.json"), folder.text("given2.json"));
+    folder.succeed("learn --from given.json d.csv --structure nj -o nj.json");
+    assert!(folder.text("nj.json").contains("\"structure\": \"nj\"") || folder.text("nj.json").contains("\"structure\":\"nj\""));
+    assert_eq!(folder.run("learn d.csv --tree t.nwk --structure nj -o o.json").code, Some(2));
+    // Rows to validate on are not in the model.
+    folder.succeed("learn d.csv --validation v.csv -o held.json");
+    let refused = folder.run("learn --from held.json d.csv -o o.json");
+    assert!(refused.code == Some(2) && refused.stderr.contains("--validation"), "{refused:?}");
+    folder.succeed("learn --from held.json d.csv --validation v.csv -o held2.json");
+    assert_eq!(folder.text("held.json"), folder.text("held2.json"));
     // Models of others do not say how they were learned, and unknown options fail here only.
     let text = folder.text("first.json").replacen("\"em\":{", "\"em\":{\"speed\":3,", 1);
     let text: String = text.lines().filter(|line| !line.contains("\"checksum\"")).map(|line| format!("{line}\n")).collect();

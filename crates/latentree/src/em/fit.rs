@@ -28,6 +28,8 @@ const ROUNDING: f64 = 1e-10;
 const EVERY: usize = 10;
 /// Time between two states that are.
 const BETWEEN_SAVES: Duration = Duration::from_millis(200);
+/// A fit that took less is found again rather than kept.
+const WORTH_KEEPING: Duration = Duration::from_millis(5);
 
 /// Why a fit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -262,8 +264,7 @@ impl<'a> Em<'a> {
             Some(state) => em.resume(&state, rows, observer)?,
             None => em.fit_anew(model, rows, observer)?,
         };
-        // What was quick is found again.
-        if begun.elapsed() >= BETWEEN_SAVES {
+        if begun.elapsed() >= WORTH_KEEPING {
             journal.put("fit", &question, &checkpoint::write_fit(&fit))?;
             journal.remove("state", &question);
         }

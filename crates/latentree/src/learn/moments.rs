@@ -170,11 +170,12 @@ impl Run<'_> {
     /// How many blocks of rows are kept apart: many for a bootstrap, two for the halves of `likelihood`, else none.
     fn n_blocks(&self, schema: &Arc<Schema>) -> Result<Option<usize>> {
         if self.options.structure.bootstrap.is_some() {
-            let (budget, limit) = (BLOCKS_BUDGET.min(self.memory.bytes()), BLOCKS_LIMIT.min(self.memory.bytes()));
-            let within = BlockMoments::n_blocks_within(schema, BLOCKS, budget)?.max(FEWEST_BLOCKS);
-            if within == FEWEST_BLOCKS && BlockMoments::n_blocks_within(schema, BLOCKS, limit)? < FEWEST_BLOCKS {
+            // Their number depends on the columns alone, not on the memory: it shows in the supports.
+            let within = BlockMoments::n_blocks_within(schema, BLOCKS, BLOCKS_BUDGET)?.max(FEWEST_BLOCKS);
+            let limit = BLOCKS_LIMIT.min(self.memory.bytes());
+            if BlockMoments::n_blocks_within(schema, within, limit)? < within {
                 let problem = format!(
-                    "{} variables are too many: {FEWEST_BLOCKS} blocks of rows do not fit {}; leave out variables, or learn without it",
+                    "{} variables are too many: {within} blocks of rows do not fit {}; allow more `learn.memory`, leave out variables, or learn without it",
                     schema.variables().len(),
                     MemoryBudget::new(limit)
                 );
@@ -183,7 +184,7 @@ impl Run<'_> {
             if within < BLOCKS {
                 self.observer.warn(&format!(
                     "the bootstrap draws from {within} blocks of rows instead of {BLOCKS}, since more would not fit {}: support is rougher",
-                    MemoryBudget::new(budget)
+                    MemoryBudget::new(BLOCKS_BUDGET)
                 ));
             }
             return Ok(Some(within));

@@ -40,6 +40,12 @@ impl Learning {
     pub fn run(&self, source: Source<'_>, observer: &dyn Observer) -> Result<Learned> {
         let recorder = Recorder::new(observer);
         self.options.check(self.has_validation())?;
+        if self.tree.is_some() && self.options.structure.learner != LearnerName::Auto {
+            return Err(Error::option(
+                "structure.learner",
+                "a tree is given as `learn.tree`, and is kept; leave one of them out",
+            ));
+        }
         let journal = self.checkpoint.as_deref().map(Journal::open).transpose()?;
         let run = |validation| Run::new(self, validation, &recorder);
         match source {
@@ -50,8 +56,8 @@ impl Learning {
             _ if self.criterion().is_some() => {
                 Err(Error::option("selection.criterion", "models are compared on rows; learn from the data"))
             }
-            Source::Moments(moments) => run(None).from_moments(&moments.scaled(self.options.weight_kind)),
-            Source::Distances(distances) => run(None).from_distances(&distances),
+            Source::Moments(moments) => run(None).learned_from_moments(&moments.scaled(self.options.weight_kind)),
+            Source::Distances(distances) => run(None).learned_from_distances(&distances),
         }
     }
 
@@ -61,15 +67,15 @@ impl Learning {
             (Some(validation), _) if validation.n_rows() == 0 => {
                 Err(Error::option("selection.validation", "there are no rows in it"))
             }
-            (Some(validation), _) => run(Some(validation)).from_rows(rows, journal),
+            (Some(validation), _) => run(Some(validation)).learned_from_rows(rows, journal),
             (None, Some(fraction)) => {
                 recorder.stage("rows", rows.n_rows_hint());
                 let sorted = by_content(rows, false)?;
                 let rows = sorted.as_ref().map_or(rows, |sorted| sorted);
                 let (learned, drawn) = split(rows, fraction, self.options.seed)?;
-                run(Some(&drawn)).from_rows(&learned, journal)
+                run(Some(&drawn)).learned_from_rows(&learned, journal)
             }
-            (None, None) => run(None).from_rows(rows, journal),
+            (None, None) => run(None).learned_from_rows(rows, journal),
         }
     }
 }
@@ -89,7 +95,7 @@ impl<'a> Run<'a> {
         self.criterion().is_some() && self.tree.is_none() && self.options.structure.learner == LearnerName::Auto
     }
 
-    fn from_rows(&self, rows: &dyn Rows, journal: Option<Journal>) -> Result<Learned> {
+    fn learned_from_rows(&self, rows: &dyn Rows, journal: Option<Journal>) -> Result<Learned> {
         if self.validation.is_some_and(|validation| **rows.schema() != **validation.schema()) {
             return Err(Error::Mismatch {
                 left: "the data".to_owned(),
@@ -122,14 +128,14 @@ impl<'a> Run<'a> {
         Ok(format!("{version} {options} {tree:?} {} {validation:?}", digest(rows)?))
     }
 
-    fn from_moments(&self, moments: &PairMoments) -> Result<Learned> {
+    fn learned_from_moments(&self, moments: &PairMoments) -> Result<Learned> {
         let moments = Moments::without_rows(moments.clone());
         moments.check_rows()?;
         let fitted = self.fitted(self.structure(&moments, None)?, &moments, None)?;
         self.concluded(fitted, Some(&moments), None)
     }
 
-    fn from_distances(&self, distances: &DistanceMatrix) -> Result<Learned> {
+    fn learned_from_distances(&self, distances: &DistanceMatrix) -> Result<Learned> {
         let structure = self.structure_of_distances(distances)?;
         self.concluded(self.tree_alone(structure)?, None, None)
     }
@@ -148,6 +154,9 @@ impl<'a> Run<'a> {
         }
         if let Some(bootstrap) = self.options.structure.bootstrap {
             provenance = provenance.option("bootstrap", bootstrap);
+        }
+        if self.validation.is_some() && self.options.selection.validation.is_none() {
+            provenance = provenance.option("validation", "rows of their own");
         }
         provenance.learn = Some(self.options.to_provenance());
         provenance.rows = rows;

@@ -121,7 +121,7 @@ fn rows_that_are_streamed_give_the_model_of_rows_in_memory() {
 fn the_order_of_rows_does_not_matter() {
     let family = ParameterFamily::Categorical { states: 2, hidden_states: 2, separation: 0.6 };
     for seed in 0..4 {
-        let truth = Simulation::new(Shape::Random { max_degree: Some(4) }, 20).family(family.clone()).seed(seed).model().unwrap();
+        let truth = Simulation::new(Shape::Random { max_degree: Some(4) }, 20).family(family).seed(seed).model().unwrap();
         let data = Inference::new(&truth).sample(400, seed).unwrap();
         // Batches from the last to the first, and every third row first.
         let order: Vec<usize> = (0..3).flat_map(|start| (start..400).step_by(3)).rev().collect();

@@ -80,6 +80,7 @@ impl DenseReader {
         let is_text: Vec<bool> = carry.iter().map(Option::is_some).collect();
         table.project(&wanted, &is_text)?;
         plan.warnings.extend(table.lacking(&wanted));
+        plan.warnings.extend(table.covered());
         let carried = Carried::new(plan.carried.iter().map(|&ix| names[ix].clone()).collect());
         let mut numbers = vec![NumberReader::new(None, prefers_comma); plan.thresholds.len()];
         for (target, decimal_comma) in plan.targets.iter().zip(decimal_commas) {

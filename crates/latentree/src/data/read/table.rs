@@ -117,6 +117,14 @@ impl Table {
         }
     }
 
+    /// Says which columns are read from the names of folders instead of the files.
+    pub(super) fn covered(&self) -> Vec<String> {
+        match self {
+            Self::File(_) => Vec::new(),
+            Self::Parts(table) => table.covered(),
+        }
+    }
+
     /// Says which of the wanted columns are not in every part.
     pub(super) fn lacking(&self, wanted: &[bool]) -> Option<String> {
         match self {

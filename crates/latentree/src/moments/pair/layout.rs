@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::PairOptions;
 use crate::data::{Kind, Schema};
 use crate::error::{Error, Result};
+use crate::memory::MemoryBudget;
 
 /// Marks a column without a missing indicator.
 const NONE: u32 = u32::MAX;
@@ -115,16 +116,13 @@ impl Layout {
         if need <= limit {
             return Ok(());
         }
-        let gib = |bytes: u64| bytes as f64 / (1_u64 << 30) as f64;
-        let size = (n as f64 * (n as f64 + 1.0) / 2.0 * bytes as f64 + taken as f64) / (1_u64 << 30) as f64;
         let problem = format!(
-            "pair moments of {} columns with {n} features ({} of them missing indicators) need {size:.1} GiB but the limit is \
-             {:.1} GiB; leave out columns, join rare labels, keep columns of many labels sparse (wide_levels, now {}), or allow \
-             more memory",
+            "pair moments of {} columns with {n} features ({} of them missing indicators) would take {}, more than the {} allowed; leave out \
+             columns, join rare labels, or allow more memory",
             self.columns.len(),
             self.missing.len() + extra,
-            gib(limit),
-            self.wide_levels,
+            MemoryBudget::new(need),
+            MemoryBudget::new(limit),
         );
         Err(Error::option("learn.memory", problem))
     }

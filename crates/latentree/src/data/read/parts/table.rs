@@ -34,6 +34,8 @@ pub(in super::super) struct PartsTable {
     options: ReadOptions,
     names: Vec<String>,
     columns: Vec<PartColumn>,
+    /// Columns of files for which a folder has the value.
+    covered: Vec<String>,
     index: HashMap<String, usize>,
     is_text: bool,
     prefers_comma: bool,
@@ -74,6 +76,7 @@ impl PartsTable {
         let mut columns: Vec<PartColumn> = Vec::new();
         let mut index: HashMap<String, usize> = HashMap::new();
         let mut shape: Option<(bool, usize)> = None;
+        let mut covered: Vec<String> = Vec::new();
         let (mut n_text, mut prefers_comma) = (0, true);
         for ix in 0..parts.len() {
             let (part, folders) = parts.table(ix, options)?;
@@ -95,6 +98,9 @@ impl PartsTable {
             for (column, name) in part.names().iter().enumerate() {
                 // What a folder says goes before what the file says.
                 let is_covered = folders.iter().any(|(folder, _)| folder == name);
+                if is_covered && !covered.contains(name) {
+                    covered.push(name.clone());
+                }
                 add(name, (!is_covered).then_some(column), true);
             }
             folders.iter().filter(|(name, _)| !part.names().contains(name)).for_each(|(name, _)| add(name, None, false));
@@ -105,6 +111,7 @@ impl PartsTable {
         columns.sort_by_key(|column| !column.in_file);
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         Ok(Self {
+            covered,
             index: names.iter().cloned().zip(0..).collect(),
             is_text: n_text == parts.len(),
             prefers_comma: prefers_comma && n_text > 0,
@@ -219,6 +226,15 @@ impl PartsTable {
         let Some(part) = self.columns[column].lacking else { return Ok(()) };
         let problem = format!("the part has no column {:?}, which `{option}` names", Shortened(&self.names[column]));
         Err(Error::data(self.place(part), problem))
+    }
+
+    /// Says which columns of files are not read, because folders have their values.
+    pub(in super::super) fn covered(&self) -> Vec<String> {
+        let note = |name: &String| {
+            let name = Shortened(name);
+            format!("column {name:?} is read from the names of folders; what the files have in it is left out")
+        };
+        self.covered.iter().take(SHOWN).map(note).collect()
     }
 
     /// Says which of the wanted columns are not in every part.
