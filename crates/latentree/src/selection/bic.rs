@@ -156,30 +156,33 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
         return Err(Error::option("selection.criterion", "a search for hidden variables needs three variables or more"));
     }
     let bench = Workbench::new(data, moments, search.smoothing, observer)?;
+    let sparse = super::search::sparse_rows(&bench.data)?;
+    let rows: &dyn Rows = sparse.as_ref().map_or(&bench.data, |it| it);
+    let fast = super::search::Bench::new(rows, bench.weight, search.smoothing, search.hidden_states, observer)?;
     let n_starts = search.trees.len() + search.starts;
     observer.stage("starts", Some(n_starts as u64));
-    let mut best: Option<Scored> = None;
+    let trace = std::env::var_os("LT_TRACE").is_some();
+    let mut best: Option<super::search::Found> = None;
     for start in 0..n_starts {
+        let t = std::time::Instant::now();
         let begun = match search.trees.get(start) {
             Some(tree) => begin_with(&bench, tree, search)?,
             None => begin(&bench, search, start - search.trees.len())?,
         };
-        let trial = cycle(&bench, begun, search, start as u64, true)?;
-        best = Some(better(best, trial));
+        if trace { eprintln!("start {start} begun {:.1} in {:?}", begun.bic, t.elapsed()); }
+        let Some(found) = fast.fit(&begun.model, 10, 1e-6)? else { continue };
+        let found = fast.climb(found, 3, search.seed.wrapping_add(start as u64))?;
+        if trace { eprintln!("start {start} -> {:.1} in {:?}", found.bic, t.elapsed()); }
+        if best.as_ref().is_none_or(|best| found.bic > best.bic) {
+            best = Some(found);
+        }
         observer.progress(start as u64 + 1);
     }
-    let mut best = best.expect("there is a start");
-    observer.stage("refinement", Some(search.cycles as u64));
-    for round in 0..search.cycles {
-        let before = best.bic;
-        best = cycle(&bench, best, search, 1000 + round as u64, false)?;
-        observer.progress(round as u64 + 1);
-        if best.bic < before + 1.0 {
-            break;
-        }
-    }
-    let last = bench.climb(&best.model, 300, 1e-8)?;
-    Ok(last.model)
+    let best = best.expect("there is a start");
+    observer.stage("refinement", None);
+    let best = fast.climb(best, 20, search.seed.wrapping_add(77))?;
+    let last = fast.fit(&best.model, 300, 1e-8)?;
+    Ok(last.map_or(best.model, |it| it.model))
 }
 
 fn better(best: Option<Scored>, other: Scored) -> Scored {

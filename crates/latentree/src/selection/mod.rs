@@ -13,6 +13,7 @@ mod islands;
 mod misfit;
 mod options;
 mod regularised;
+mod search;
 mod shape;
 mod states;
 mod statistics;

@@ -1,0 +1,230 @@
+//! The neighbourhood of one or two hidden nodes as a patch, and a patch put back into its net.
+
+use std::ops::Range;
+
+use super::columns::{Column, Columns};
+use super::net::{Messages, Net, times, turned};
+use super::patch::{Leaf, Node, Patch, Source};
+
+/// What hangs on a node of a local patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Branch {
+    Variable(usize),
+    Hidden(usize),
+}
+
+/// A patch around hidden nodes of a net.
+#[derive(Debug, Clone)]
+pub(super) struct Local {
+    pub(super) patch: Patch,
+    /// The net's node behind each of the patch; `None` for a new one.
+    pub(super) nodes: Vec<Option<usize>>,
+    /// What hangs on them, with its leaves.
+    pub(super) branches: Vec<(Branch, Range<usize>)>,
+    /// Nodes of the net that the patch replaces and that are gone with it.
+    pub(super) removed: Vec<usize>,
+}
+
+/// A net with everything that local patches need of it.
+pub(super) struct Context<'a> {
+    pub(super) net: &'a Net,
+    pub(super) columns: &'a Columns,
+    pub(super) messages: &'a Messages,
+    pub(super) marginals: Vec<Vec<f64>>,
+    pub(super) children: Vec<Vec<usize>>,
+    pub(super) leaves: Vec<Vec<usize>>,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(net: &'a Net, columns: &'a Columns, messages: &'a Messages) -> Self {
+        Self { net, columns, messages, marginals: net.marginals(), children: net.children(), leaves: net.leaves() }
+    }
+
+    /// Number of neighbours of a hidden node.
+    pub(super) fn degree(&self, hidden: usize) -> usize {
+        self.children[hidden].len() + self.leaves[hidden].len() + usize::from(self.net.parent[hidden].is_some())
+    }
+
+    /// The neighbourhood of one hidden node.
+    pub(super) fn star(&self, hidden: usize) -> Local {
+        let net = self.net;
+        let mut local = Local {
+            patch: Patch {
+                nodes: vec![Node { n_states: net.states[hidden], parent: None, table: self.marginals[hidden].clone() }],
+                leaves: Vec::new(),
+                background: None,
+            },
+            nodes: vec![Some(hidden)],
+            branches: Vec::new(),
+            removed: Vec::new(),
+        };
+        self.add_below(&mut local, 0, hidden);
+        self.add_above(&mut local, 0, hidden);
+        local
+    }
+
+    /// A hidden node below its parent, which comes first; all that the parent knows from elsewhere is fixed.
+    pub(super) fn pair(&self, hidden: usize, parent: usize) -> Option<Local> {
+        let net = self.net;
+        let root = Node { n_states: net.states[parent], parent: None, table: self.marginals[parent].clone() };
+        let below = Node { n_states: net.states[hidden], parent: Some(0), table: net.table[hidden].clone() };
+        let rest = Leaf { at: 0, source: Source::Fixed(self.messages.down[hidden].clone()?), values: Vec::new() };
+        let mut local = Local {
+            patch: Patch { nodes: vec![root, below], leaves: vec![rest], background: None },
+            nodes: vec![Some(parent), Some(hidden)],
+            branches: Vec::new(),
+            removed: Vec::new(),
+        };
+        self.add_below(&mut local, 1, hidden);
+        Some(local)
+    }
+
+    fn add_below(&self, local: &mut Local, at: usize, hidden: usize) {
+        for &variable in &self.leaves[hidden] {
+            let first = local.patch.leaves.len();
+            for &column in &self.columns.of_variable[variable] {
+                let values = self.net.values[column].clone();
+                local.patch.leaves.push(Leaf { at, source: Source::Column(column), values });
+            }
+            local.branches.push((Branch::Variable(variable), first..local.patch.leaves.len()));
+        }
+        for &child in &self.children[hidden] {
+            let first = local.patch.leaves.len();
+            let source = Source::Soft(self.messages.up[child].clone());
+            local.patch.leaves.push(Leaf { at, source, values: self.net.table[child].clone() });
+            local.branches.push((Branch::Hidden(child), first..first + 1));
+        }
+    }
+
+    fn add_above(&self, local: &mut Local, at: usize, hidden: usize) {
+        if let (Some(parent), Some(down)) = (self.net.parent[hidden], &self.messages.down[hidden]) {
+            let first = local.patch.leaves.len();
+            let (_, values) = turned(&self.marginals[parent], &self.net.table[hidden], self.net.states[hidden]);
+            local.patch.leaves.push(Leaf { at, source: Source::Soft(down.clone()), values });
+            local.branches.push((Branch::Hidden(parent), first..first + 1));
+        }
+    }
+}
+
+impl Local {
+    /// Puts the patch into the net it was cut from; removed nodes stay as they are, without neighbours, until the net is compacted.
+    pub(super) fn apply(&self, net: &mut Net) {
+        let root = self.nodes[0].expect("the first node is one of the net's");
+        net.reroot(root);
+        let place: Vec<usize> = self
+            .nodes
+            .iter()
+            .map(|node| {
+                node.unwrap_or_else(|| {
+                    net.states.push(0);
+                    net.parent.push(None);
+                    net.table.push(Vec::new());
+                    net.states.len() - 1
+                })
+            })
+            .collect();
+        for (node, &at) in self.patch.nodes.iter().zip(&place) {
+            net.states[at] = node.n_states;
+            net.table[at].clone_from(&node.table);
+            net.parent[at] = node.parent.map(|parent| place[parent]);
+        }
+        for (branch, leaves) in &self.branches {
+            let own = &self.patch.leaves[leaves.clone()];
+            let at = place[own[0].at];
+            match branch {
+                Branch::Variable(variable) => {
+                    net.leaf_of[*variable] = at;
+                    for leaf in own {
+                        if let Source::Column(column) = leaf.source {
+                            net.values[column].clone_from(&leaf.values);
+                        }
+                    }
+                }
+                Branch::Hidden(hidden) => {
+                    net.parent[*hidden] = Some(at);
+                    net.table[*hidden].clone_from(&own[0].values);
+                }
+            }
+        }
+        for &gone in &self.removed {
+            net.states[gone] = 0;
+            net.parent[gone] = None;
+        }
+    }
+}
+
+impl Net {
+    /// Takes out nodes that were removed.
+    pub(super) fn compact(&mut self) {
+        let kept: Vec<usize> = (0..self.n_hidden()).filter(|&ix| self.states[ix] > 0).collect();
+        let mut place = vec![super::net::ALONE; self.n_hidden()];
+        kept.iter().enumerate().for_each(|(new, &old)| place[old] = new);
+        self.states = kept.iter().map(|&ix| self.states[ix]).collect();
+        self.parent = kept.iter().map(|&ix| self.parent[ix].map(|parent| place[parent])).collect();
+        self.table = kept.iter().map(|&ix| std::mem::take(&mut self.table[ix])).collect();
+        let leaf_of = self.leaf_of.iter().map(|&at| if at == super::net::ALONE { at } else { place[at] });
+        self.leaf_of = leaf_of.collect();
+    }
+
+    /// Takes out hidden nodes with fewer than three neighbours: what hangs on one hangs on its neighbour instead, or two neighbours on each other. A node with one
+    /// neighbour, or none, leaves its variable alone.
+    pub(super) fn prune(&mut self, columns: &Columns) {
+        loop {
+            let (children, leaves) = (self.children(), self.leaves());
+            let degree = |ix: usize| children[ix].len() + leaves[ix].len() + usize::from(self.parent[ix].is_some());
+            let Some(weak) = (0..self.n_hidden()).find(|&ix| self.states[ix] > 0 && degree(ix) < 3 && (leaves[ix].len() < 2 || degree(ix) > leaves[ix].len())) else {
+                break;
+            };
+            self.reroot(weak);
+            let (children, weight) = (self.children(), self.table[weak].clone());
+            let k = self.states[weak];
+            match (children[weak].first().copied(), children[weak].get(1).copied()) {
+                (None, _) => {
+                    // A lone variable, or nothing.
+                    for &variable in &leaves[weak] {
+                        self.leaf_of[variable] = super::net::ALONE;
+                        for &column in &columns.of_variable[variable] {
+                            self.values[column] = through(&weight, &self.values[column], k, &columns.columns[column]);
+                        }
+                    }
+                }
+                (Some(heir), other) => {
+                    let (own, above) = turned(&weight, &self.table[heir], self.states[heir]);
+                    self.table[heir] = own;
+                    self.parent[heir] = None;
+                    if let Some(other) = other {
+                        let n = self.states[other];
+                        self.table[other] =
+                            above.chunks_exact(k).flat_map(|row| times(row, &self.table[other], n)).collect();
+                        self.parent[other] = Some(heir);
+                    }
+                    for &variable in &leaves[weak] {
+                        self.leaf_of[variable] = heir;
+                        for &column in &columns.of_variable[variable] {
+                            self.values[column] = through(&above, &self.values[column], k, &columns.columns[column]);
+                        }
+                    }
+                }
+            }
+            self.states[weak] = 0;
+            self.parent[weak] = None;
+        }
+        self.compact();
+    }
+}
+
+/// The parameters of a column given the states of another node, which determines the column's own by a table of `n_states` columns.
+pub(super) fn through(table: &[f64], values: &[f64], n_states: usize, column: &Column) -> Vec<f64> {
+    match column {
+        Column::Numbers { is_count: false, .. } => table
+            .chunks_exact(n_states)
+            .flat_map(|row| {
+                let mean: f64 = row.iter().zip(values.chunks_exact(2)).map(|(weight, own)| weight * own[0]).sum();
+                let square: f64 =
+                    row.iter().zip(values.chunks_exact(2)).map(|(weight, own)| weight * (own[0] * own[0] + own[1])).sum();
+                [mean, (square - mean * mean).max(1e-12)]
+            })
+            .collect(),
+        other => table.chunks_exact(n_states).flat_map(|row| times(row, values, other.width())).collect(),
+    }
+}

@@ -1,0 +1,410 @@
+//! Moves around one hidden node or one edge, each scored on its own patch: a state more or less, a node split in two, two nodes made one.
+//!
+//! A move's gain is that of BIC: the rise of the patch's log-likelihood by EM on its tables alone, less ½ ln N for each parameter more.
+
+use std::sync::Arc;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
+
+use super::columns::{CHUNK, Columns};
+use super::local::{Branch, Context, Local, through};
+use super::net::times;
+use super::patch::{Floors, Leaf, Node, Patch, Soft, Source};
+use super::residual::Residuals;
+
+/// A local change and what it gains.
+#[derive(Debug, Clone)]
+pub(super) struct Move {
+    pub(super) gain: f64,
+    pub(super) local: Local,
+    /// Whether a node of the net changes its number of states, or goes.
+    pub(super) resizes: bool,
+}
+
+/// What moves are judged by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Judge<'a> {
+    pub(super) columns: &'a Columns,
+    pub(super) floors: Floors,
+    /// Of a parameter: ½ ln N.
+    pub(super) cost: f64,
+    /// Steps of EM for a trial.
+    pub(super) steps: usize,
+    /// Keeps numbers of states.
+    pub(super) fixed_states: Option<usize>,
+    pub(super) most_states: usize,
+}
+
+/// A gain that is worth a change.
+const LEAST_GAIN: f64 = 0.5;
+
+impl Judge<'_> {
+    fn climb(&self, patch: &mut Patch, steps: usize) -> f64 {
+        patch.climb(self.columns, &self.floors, steps, 0.05)
+    }
+
+    fn penalty(&self, patch: &Patch) -> f64 {
+        self.cost * patch.n_free(self.columns) as f64
+    }
+}
+
+/// What a star knows of every row.
+struct Rows {
+    /// By row.
+    ln_likelihood: Vec<f64>,
+    /// By state and row.
+    posterior: Vec<f32>,
+}
+
+fn rows(patch: &Patch, columns: &Columns) -> Rows {
+    let (n_rows, k) = (columns.n_rows, patch.nodes[0].n_states);
+    let mut rows = Rows { ln_likelihood: vec![0.0; n_rows], posterior: vec![0.0; k * n_rows] };
+    let mut work = patch.work();
+    patch.expect(columns, &mut work, |chunk, work| {
+        let first = chunk * CHUNK;
+        for row in 0..(n_rows - first).min(CHUNK) {
+            rows.ln_likelihood[first + row] = work.ln_likelihood(row);
+            for state in 0..k {
+                rows.posterior[state * n_rows + first + row] =
+                    (work.beliefs[0][state * CHUNK + row] / columns.weights[first + row]) as f32;
+            }
+        }
+    });
+    rows
+}
+
+/// The moves around a hidden node that gain: the best change of its states, and second nodes for groups of its branches that share none.
+pub(super) fn around(context: &Context<'_>, hidden: usize, judge: &Judge<'_>, seed: u64) -> Vec<Move> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut star = context.star(hidden);
+    let base = judge.climb(&mut star.patch, 3);
+    let mut moves: Vec<Move> = Vec::new();
+    let k = star.patch.nodes[0].n_states;
+    let residuals = Residuals::new(&star, judge.columns);
+    if judge.fixed_states.is_none() {
+        let mut best: Option<Move> = None;
+        let mut consider = |found: Option<Move>| {
+            if let Some(found) = found.filter(|it| it.gain > best.as_ref().map_or(LEAST_GAIN, |best| best.gain)) {
+                best = Some(found);
+            }
+        };
+        if k < judge.most_states {
+            let rows = rows(&star.patch, judge.columns);
+            let weights = &star.patch.nodes[0].table;
+            let mut order: Vec<usize> = (0..k).collect();
+            order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
+            if k > 2 {
+                let other = rng.random_range(1..k);
+                order = vec![order[0], order[other]];
+            }
+            let worst = residuals.worst_pair().map(|(a, b)| [a, b]);
+            for (state, lean) in order.into_iter().flat_map(|state| [(state, None), (state, worst)]) {
+                if lean.is_some() || worst.is_none() || k <= 4 {
+                    consider(with_split(&star, state, lean, &rows, base, judge, &mut rng));
+                }
+            }
+        }
+        if k > 2 {
+            let weights = &star.patch.nodes[0].table;
+            let lightest = (0..k).min_by(|&a, &b| weights[a].total_cmp(&weights[b]).then(a.cmp(&b))).unwrap_or(0);
+            consider(shrunk(without_state(&star, lightest), &star, base, judge));
+            if let Some((a, b)) = closest_states(&star.patch) {
+                consider(shrunk(with_joined_states(&star, a, b), &star, base, judge));
+            }
+        }
+        moves.extend(best);
+    }
+    let mut twins: Vec<Move> = Vec::new();
+    for group in residuals.groups() {
+        let n_states = judge.fixed_states.unwrap_or(2);
+        let Some(mut local) = twin(&star, &group, n_states, &residuals, judge.columns) else { continue };
+        let mut old = without_group(&local, &star, &group);
+        let before = judge.climb(&mut old, 2);
+        let gain = judge.climb(&mut local.patch, judge.steps) - before - judge.penalty(&local.patch) + judge.penalty(&old);
+        if gain > LEAST_GAIN {
+            twins.push(Move { gain, local, resizes: false });
+        }
+    }
+    twins.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    let mut taken: Vec<Branch> = Vec::new();
+    for twin in twins {
+        let own: Vec<Branch> = twin.local.branches.iter().map(|it| it.0).collect();
+        if own.iter().all(|branch| !taken.contains(branch)) {
+            taken.extend(own);
+            moves.push(twin);
+        }
+    }
+    moves
+}
+
+/// The best move across the edge of a hidden node to its parent: the two made one, or a branch of the node hung on the parent.
+pub(super) fn across(context: &Context<'_>, hidden: usize, judge: &Judge<'_>) -> Option<Move> {
+    let parent = context.net.parent[hidden]?;
+    let mut pair = context.pair(hidden, parent)?;
+    let base = judge.climb(&mut pair.patch, 3) - judge.penalty(&pair.patch);
+    let mut best: Option<Move> = None;
+    let mut consider = |mut local: Local, resizes: bool| {
+        let early = judge.climb(&mut local.patch, 3) - judge.penalty(&local.patch) - base;
+        if early < -60.0 {
+            return;
+        }
+        let gain = judge.climb(&mut local.patch, judge.steps / 2) - judge.penalty(&local.patch) - base;
+        if gain > best.as_ref().map_or(LEAST_GAIN, |it| it.gain) {
+            best = Some(Move { gain, local, resizes });
+        }
+    };
+    consider(joined(&pair, judge.columns), true);
+    const MOST_BRANCHES: usize = 12;
+    if context.degree(hidden) > 3 {
+        for at in 0..pair.branches.len().min(MOST_BRANCHES) {
+            consider(rehung(&pair, at, judge.columns), false);
+        }
+    }
+    best
+}
+
+/// Two states in place of one, fitted with all other states as they are, and then all together for a few steps.
+fn with_split(
+    star: &Local,
+    state: usize,
+    lean: Option<[usize; 2]>,
+    rows: &Rows,
+    base: f64,
+    judge: &Judge<'_>,
+    rng: &mut ChaCha8Rng,
+) -> Option<Move> {
+    let columns = judge.columns;
+    let (k, n_rows) = (star.patch.nodes[0].n_states, columns.n_rows);
+    let split = split_state(star, state, columns, lean, rng);
+    let prior = star.patch.nodes[0].table[state];
+    let mut two = split.patch.clone();
+    two.nodes[0].n_states = 2;
+    two.nodes[0].table = vec![0.5 * prior; 2];
+    for leaf in &mut two.leaves {
+        let width = leaf.values.len() / (k + 1);
+        let rows = [state, k].into_iter().flat_map(|at| leaf.values[at * width..][..width].to_vec());
+        leaf.values = rows.collect();
+    }
+    if k > 1 {
+        let own = &rows.posterior[state * n_rows..][..n_rows];
+        let others = rows.ln_likelihood.iter().zip(own).map(|(ln, own)| ln + f64::from((1.0 - own).max(1e-12)).ln());
+        two.background = Some((Arc::new(others.collect()), 1.0 - prior));
+    }
+    let n_more: usize = star.patch.n_free(columns) / k + 1;
+    let needed = judge.cost * n_more as f64;
+    // What the two states gain by themselves must come near what they cost.
+    let gain = judge.climb(&mut two, judge.steps) - base;
+    if gain < 0.6 * needed {
+        return None;
+    }
+    let mut local = split;
+    for (leaf, two) in local.patch.leaves.iter_mut().zip(&two.leaves) {
+        let width = leaf.values.len() / (k + 1);
+        leaf.values[state * width..][..width].copy_from_slice(&two.values[..width]);
+        leaf.values[k * width..][..width].copy_from_slice(&two.values[width..]);
+    }
+    local.patch.nodes[0].table[state] = two.nodes[0].table[0];
+    local.patch.nodes[0].table[k] = two.nodes[0].table[1];
+    let gain = judge.climb(&mut local.patch, 4) - base - judge.penalty(&local.patch) + judge.penalty(&star.patch);
+    Some(Move { gain, local, resizes: true })
+}
+
+/// A star with a state less, fitted further where it may gain.
+fn shrunk(mut local: Local, star: &Local, base: f64, judge: &Judge<'_>) -> Option<Move> {
+    let saved = judge.penalty(&star.patch) - judge.penalty(&local.patch);
+    let early = judge.climb(&mut local.patch, 3) - base + saved;
+    if early < -0.5 * saved {
+        return None;
+    }
+    let gain = judge.climb(&mut local.patch, judge.steps / 2) - base + saved;
+    Some(Move { gain, local, resizes: true })
+}
+
+/// A state split in two that lean apart: at random, or so that two branches leave their usual values together.
+fn split_state(star: &Local, state: usize, columns: &Columns, lean: Option<[usize; 2]>, rng: &mut ChaCha8Rng) -> Local {
+    let mut local = star.clone();
+    let node = &mut local.patch.nodes[0];
+    let half = node.table[state] * 0.5;
+    node.table[state] = half;
+    node.table.push(half);
+    node.n_states += 1;
+    for (at, (_, leaves)) in star.branches.iter().enumerate() {
+        let strong = lean.is_some_and(|pair| pair.contains(&at));
+        for leaf in &mut local.patch.leaves[leaves.clone()] {
+            let width = leaf.values.len() / (node.n_states - 1);
+            let own = leaf.values[state * width..][..width].to_vec();
+            let (mut one, mut other) = (own.clone(), own.clone());
+            match &leaf.source {
+                Source::Column(column) if !columns.columns[*column].is_discrete() => {
+                    let apart: f64 = if strong { 0.8 } else { 0.4 * rng.sample::<f64, _>(StandardNormal) };
+                    if width == 2 {
+                        one[0] -= apart * own[1].sqrt();
+                        other[0] += apart * own[1].sqrt();
+                    } else {
+                        one[0] *= (-0.6 * apart).exp();
+                        other[0] *= (0.6 * apart).exp();
+                    }
+                }
+                _ => {
+                    let mode = (0..width).max_by(|&a, &b| own[a].total_cmp(&own[b]).then(b.cmp(&a))).unwrap_or(0);
+                    for cell in 0..width {
+                        let tilt: f64 = match (strong, cell == mode) {
+                            (true, true) => -0.8,
+                            (true, false) => 0.8,
+                            _ if lean.is_some() => 0.15 * rng.sample::<f64, _>(StandardNormal),
+                            _ => 0.5 * rng.sample::<f64, _>(StandardNormal),
+                        };
+                        one[cell] *= (-tilt).exp();
+                        other[cell] *= tilt.exp();
+                    }
+                    for row in [&mut one, &mut other] {
+                        let total: f64 = row.iter().sum();
+                        row.iter_mut().for_each(|cell| *cell /= total);
+                    }
+                }
+            }
+            leaf.values[state * width..][..width].copy_from_slice(&one);
+            leaf.values.extend(other);
+        }
+    }
+    local
+}
+
+fn without_state(star: &Local, state: usize) -> Local {
+    let mut local = star.clone();
+    let node = &mut local.patch.nodes[0];
+    let k = node.n_states;
+    node.table.remove(state);
+    let total: f64 = node.table.iter().sum();
+    node.table.iter_mut().for_each(|cell| *cell /= total);
+    node.n_states -= 1;
+    for leaf in &mut local.patch.leaves {
+        let width = leaf.values.len() / k;
+        leaf.values.drain(state * width..(state + 1) * width);
+    }
+    local
+}
+
+fn with_joined_states(star: &Local, a: usize, b: usize) -> Local {
+    let mut local = star.clone();
+    let k = local.patch.nodes[0].n_states;
+    let table = &mut local.patch.nodes[0].table;
+    let share = table[a] / (table[a] + table[b]).max(1e-300);
+    table[a] += table[b];
+    for leaf in &mut local.patch.leaves {
+        let width = leaf.values.len() / k;
+        for cell in 0..width {
+            leaf.values[a * width + cell] = share * leaf.values[a * width + cell] + (1.0 - share) * leaf.values[b * width + cell];
+        }
+    }
+    without_state(&local, b)
+}
+
+/// The two states that say the most alike of the discrete leaves.
+fn closest_states(patch: &Patch) -> Option<(usize, usize)> {
+    let k = patch.nodes[0].n_states;
+    let weights = &patch.nodes[0].table;
+    let apart = |a: usize, b: usize| -> f64 {
+        let of_leaf = |values: &[f64]| {
+            let width = values.len() / k;
+            let (x, y) = (&values[a * width..][..width], &values[b * width..][..width]);
+            x.iter().zip(y).map(|(x, y)| (x.abs().sqrt() - y.abs().sqrt()).powi(2)).sum::<f64>()
+        };
+        let lighter = weights[a].min(weights[b]);
+        lighter * patch.leaves.iter().map(|leaf| of_leaf(&leaf.values)).sum::<f64>()
+    };
+    let pairs = (0..k).flat_map(|a| (a + 1..k).map(move |b| (a, b)));
+    pairs.min_by(|x, y| apart(x.0, x.1).total_cmp(&apart(y.0, y.1)).then(x.cmp(y)))
+}
+
+/// A second node for a group of branches, with classes that begin as what goes with the group's first branch. All other branches are fixed.
+fn twin(star: &Local, group: &[usize], n_states: usize, residuals: &Residuals, columns: &Columns) -> Option<Local> {
+    if group.len() < 2 || star.branches.len() < group.len() + 2 {
+        return None;
+    }
+    let seed = group[0];
+    let above = residuals.classes_given_states(seed, n_states);
+    let mut local = Local {
+        patch: Patch { nodes: star.patch.nodes.clone(), leaves: Vec::new(), background: None },
+        nodes: vec![star.nodes[0], None],
+        branches: Vec::new(),
+        removed: Vec::new(),
+    };
+    local.patch.nodes.push(Node { n_states, parent: Some(0), table: above });
+    for &branch in group {
+        let (of, leaves) = star.branches[branch].clone();
+        let first = local.patch.leaves.len();
+        for (offset, leaf) in star.patch.leaves[leaves].iter().enumerate() {
+            let values = residuals.given_classes(seed, branch, offset, n_states, leaf, columns);
+            local.patch.leaves.push(Leaf { at: 1, source: leaf.source.clone(), values });
+        }
+        local.branches.push((of, first..local.patch.leaves.len()));
+    }
+    let others = star.branches.iter().enumerate().filter(|(at, _)| !group.contains(at)).flat_map(|(_, it)| it.1.clone());
+    let rest = Patch {
+        nodes: star.patch.nodes.clone(),
+        leaves: others.map(|leaf| star.patch.leaves[leaf].clone()).collect(),
+        background: None,
+    };
+    local.patch.leaves.push(Leaf { at: 0, source: Source::Fixed(Arc::new(evidence(&rest, columns))), values: Vec::new() });
+    Some(local)
+}
+
+/// The same as a twin without its second node: the group hangs on the star's node as it did.
+fn without_group(twin: &Local, star: &Local, group: &[usize]) -> Patch {
+    let own = group.iter().flat_map(|&branch| star.branches[branch].1.clone()).map(|leaf| star.patch.leaves[leaf].clone());
+    let rest = twin.patch.leaves.last().cloned();
+    Patch { nodes: star.patch.nodes.clone(), leaves: own.chain(rest).collect(), background: None }
+}
+
+/// The evidence of all leaves of a star, given its node's state, up to a factor for each row.
+fn evidence(star: &Patch, columns: &Columns) -> Soft {
+    let (n_rows, k) = (columns.n_rows, star.nodes[0].n_states);
+    let mut values = vec![0.0; k * n_rows];
+    let mut work = star.work();
+    star.expect(columns, &mut work, |chunk, work| {
+        let first = chunk * CHUNK;
+        let n = (n_rows - first).min(CHUNK);
+        for state in 0..k {
+            let to = &mut values[state * n_rows + first..][..n];
+            to.iter_mut().zip(&work.products[0][state * CHUNK..]).for_each(|(to, &from)| *to = from as f32);
+        }
+    });
+    Soft { n_states: k, values }
+}
+
+/// The two nodes of a pair as one, with the states of the parent.
+fn joined(pair: &Local, columns: &Columns) -> Local {
+    let mut local = pair.clone();
+    let below = &pair.patch.nodes[1];
+    local.patch.nodes.truncate(1);
+    local.nodes.truncate(1);
+    local.removed = pair.nodes[1].into_iter().collect();
+    for leaf in local.patch.leaves.iter_mut().filter(|leaf| leaf.at == 1) {
+        leaf.values = through_leaf(&below.table, &leaf.values, below.n_states, &leaf.source, columns);
+        leaf.at = 0;
+    }
+    local
+}
+
+/// The pair with one branch of the node below on the parent.
+fn rehung(pair: &Local, branch: usize, columns: &Columns) -> Local {
+    let mut local = pair.clone();
+    let below = &pair.patch.nodes[1];
+    for leaf in &mut local.patch.leaves[pair.branches[branch].1.clone()] {
+        leaf.values = through_leaf(&below.table, &leaf.values, below.n_states, &leaf.source, columns);
+        leaf.at = 0;
+    }
+    local
+}
+
+fn through_leaf(table: &[f64], values: &[f64], n_states: usize, source: &Source, columns: &Columns) -> Vec<f64> {
+    match source {
+        Source::Column(column) => through(table, values, n_states, &columns.columns[*column]),
+        Source::Soft(soft) => table.chunks_exact(n_states).flat_map(|row| times(row, values, soft.n_states)).collect(),
+        Source::Fixed(_) => Vec::new(),
+    }
+}
+

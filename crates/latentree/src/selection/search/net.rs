@@ -1,0 +1,368 @@
+//! The model of a search: hidden nodes with tables, variables as their leaves or alone, easy to change and to turn.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::columns::{CHUNK, Column, Columns};
+use super::patch::{Leaf, Node, Patch, Soft, Source};
+use crate::data::Schema;
+use crate::model::{Distribution, Emission, LatentTree, Table};
+use crate::tree::{Rooted, Tree};
+use crate::{NodeIx, Result, VarIx};
+
+/// The hidden node of a variable that has none.
+pub(super) const ALONE: usize = usize::MAX;
+
+/// A forest of hidden nodes with tables, and the parameters of every column in the states of its variable's node.
+#[derive(Debug, Clone)]
+pub(super) struct Net {
+    pub(super) states: Vec<usize>,
+    pub(super) parent: Vec<Option<usize>>,
+    /// Given the parent, or the node's own.
+    pub(super) table: Vec<Vec<f64>>,
+    /// By variable.
+    pub(super) leaf_of: Vec<usize>,
+    /// By column; continuous means less the column's.
+    pub(super) values: Vec<Vec<f64>>,
+}
+
+/// All messages between hidden nodes: what lies below each given its state, and what lies beyond its parent given the parent's.
+pub(super) struct Messages {
+    pub(super) up: Vec<Arc<Soft>>,
+    pub(super) down: Vec<Option<Arc<Soft>>>,
+}
+
+impl Net {
+    pub(super) fn n_hidden(&self) -> usize {
+        self.states.len()
+    }
+
+    /// The net of a model whose observed nodes are leaves of hidden ones, or alone; `None` if it is none.
+    pub(super) fn of_model(model: &LatentTree, columns: &Columns) -> Option<Self> {
+        let hidden: Vec<NodeIx> = model.hidden().collect();
+        let mut place = vec![ALONE; model.tree().n_nodes()];
+        hidden.iter().enumerate().for_each(|(ix, node)| place[node.get()] = ix);
+        let table = |node: NodeIx| match model.distribution(node) {
+            Distribution::Discrete(table) => Some(table.values().to_vec()),
+            _ => None,
+        };
+        let mut net = Self {
+            states: hidden.iter().map(|&node| model.n_states(node)).collect::<Option<_>>()?,
+            parent: Vec::new(),
+            table: hidden.iter().map(|&node| table(node)).collect::<Option<_>>()?,
+            leaf_of: Vec::new(),
+            values: vec![Vec::new(); columns.columns.len()],
+        };
+        for &node in &hidden {
+            let parent = model.parent(node).map(|parent| place[parent.get()]);
+            if parent == Some(ALONE) {
+                return None;
+            }
+            net.parent.push(parent);
+        }
+        for variable in model.schema().variable_ixs() {
+            let node = model.node_of(variable);
+            let parent = model.parent(node).map_or(ALONE, |parent| place[parent.get()]);
+            if model.tree().degree(node) > usize::from(parent != ALONE) {
+                return None;
+            }
+            net.leaf_of.push(parent);
+            let own = &columns.of_variable[variable.get()];
+            match model.distribution(node) {
+                Distribution::Discrete(table) => net.values[own[0]] = table.values().to_vec(),
+                Distribution::Emission(Emission::Group(members)) => {
+                    members.iter().zip(own).for_each(|(member, &column)| net.values[column] = numbers(member, &columns.columns[column]));
+                }
+                Distribution::Emission(emission) => net.values[own[0]] = numbers(emission, &columns.columns[own[0]]),
+                Distribution::LinearGaussian { .. } => return None,
+            }
+        }
+        Some(net)
+    }
+
+    /// The tree: variables first, then the hidden nodes in their order.
+    pub(super) fn tree(&self, schema: &Schema) -> Result<Tree> {
+        let mut tree = Tree::new();
+        for variable in schema.variables() {
+            tree.add_observed(variable.name.clone())?;
+        }
+        let hidden: Vec<NodeIx> = self.states.iter().map(|_| tree.add_next_hidden()).collect();
+        for (variable, &at) in self.leaf_of.iter().enumerate().filter(|it| *it.1 != ALONE) {
+            tree.connect(hidden[at], NodeIx::new(variable), None)?;
+        }
+        for (ix, parent) in self.parent.iter().enumerate() {
+            if let Some(parent) = parent {
+                tree.connect(hidden[*parent], hidden[ix], None)?;
+            }
+        }
+        Ok(tree)
+    }
+
+    /// The model.
+    pub(super) fn model(&self, schema: &Arc<Schema>, columns: &Columns) -> Result<LatentTree> {
+        let tree = self.tree(schema)?;
+        let p = schema.variables().len();
+        let roots = (0..self.n_hidden()).filter(|&ix| self.parent[ix].is_none()).map(|ix| NodeIx::new(p + ix));
+        let alone = (0..p).filter(|&variable| self.leaf_of[variable] == ALONE).map(NodeIx::new);
+        let roots: Vec<NodeIx> = roots.chain(alone).collect();
+        let rooted = Rooted::with_roots(&tree, &roots)?;
+        let mut builder = LatentTree::builder(Arc::clone(schema), tree.clone()).roots(&rooted.roots);
+        for variable in 0..p {
+            let of_schema = schema.variable(VarIx::new(variable));
+            let emission = |column: usize| emission(&self.values[column], &columns.columns[column]);
+            let mut members: Vec<Emission> = columns.of_variable[variable].iter().map(|&column| emission(column)).collect();
+            let distribution = if of_schema.is_group {
+                Distribution::Emission(Emission::Group(members))
+            } else {
+                match members.pop() {
+                    Some(Emission::Categorical(table)) => Distribution::Discrete(table),
+                    Some(other) => Distribution::Emission(other),
+                    None => unreachable!("a variable has a column"),
+                }
+            };
+            builder = builder.distribution(NodeIx::new(variable), distribution);
+        }
+        for (ix, table) in self.table.iter().enumerate() {
+            let table = Distribution::Discrete(Table::new(self.states[ix], table.clone()));
+            builder = builder.distribution(NodeIx::new(p + ix), table);
+        }
+        builder.build()
+    }
+
+    /// Marginal distributions of the hidden nodes.
+    pub(super) fn marginals(&self) -> Vec<Vec<f64>> {
+        let mut marginals: Vec<Vec<f64>> = vec![Vec::new(); self.n_hidden()];
+        for ix in self.order() {
+            marginals[ix] = match self.parent[ix] {
+                None => self.table[ix].clone(),
+                Some(parent) => times(&marginals[parent], &self.table[ix], self.states[ix]),
+            };
+        }
+        marginals
+    }
+
+    /// Hidden nodes, parents before children.
+    pub(super) fn order(&self) -> Vec<usize> {
+        let children = self.children();
+        let mut order: Vec<usize> = (0..self.n_hidden()).filter(|&ix| self.parent[ix].is_none()).collect();
+        let mut at = 0;
+        while at < order.len() {
+            order.extend(&children[order[at]]);
+            at += 1;
+        }
+        order
+    }
+
+    pub(super) fn children(&self) -> Vec<Vec<usize>> {
+        let mut children = vec![Vec::new(); self.n_hidden()];
+        for (ix, parent) in self.parent.iter().enumerate() {
+            if let Some(parent) = parent {
+                children[*parent].push(ix);
+            }
+        }
+        children
+    }
+
+    /// Variables of each hidden node.
+    pub(super) fn leaves(&self) -> Vec<Vec<usize>> {
+        let mut leaves = vec![Vec::new(); self.n_hidden()];
+        for (variable, &at) in self.leaf_of.iter().enumerate().filter(|it| *it.1 != ALONE) {
+            leaves[at].push(variable);
+        }
+        leaves
+    }
+
+    /// Makes a node the root of its tree; the distribution stays the same.
+    pub(super) fn reroot(&mut self, root: usize) {
+        let mut path = vec![root];
+        while let Some(parent) = self.parent[path[path.len() - 1]] {
+            path.push(parent);
+        }
+        if path.len() == 1 {
+            return;
+        }
+        // From the old root down to the new one.
+        for pair in (1..path.len()).rev() {
+            let (above, below) = (path[pair], path[pair - 1]);
+            let (own, turned) = turned(&self.table[above], &self.table[below], self.states[below]);
+            self.table[below] = own;
+            self.table[above] = turned;
+            self.parent[above] = Some(below);
+            self.parent[below] = None;
+        }
+    }
+
+    /// The whole net as one patch: hidden nodes in the order given (parents first), columns of variables that have a hidden node.
+    pub(super) fn patch(&self, order: &[usize], columns: &Columns) -> Patch {
+        let mut place = vec![0; self.n_hidden()];
+        order.iter().enumerate().for_each(|(at, &ix)| place[ix] = at);
+        let nodes = order.iter().map(|&ix| Node {
+            n_states: self.states[ix],
+            parent: self.parent[ix].map(|parent| place[parent]),
+            table: self.table[ix].clone(),
+        });
+        let mut leaves = Vec::new();
+        for (variable, &at) in self.leaf_of.iter().enumerate().filter(|it| *it.1 != ALONE) {
+            for &column in &columns.of_variable[variable] {
+                leaves.push(Leaf { at: place[at], source: Source::Column(column), values: self.values[column].clone() });
+            }
+        }
+        Patch { nodes: nodes.collect(), leaves, background: None }
+    }
+
+    /// Every message between hidden nodes, for all rows.
+    pub(super) fn messages(&self, columns: &Columns) -> Messages {
+        let (order, marginals) = (self.order(), self.marginals());
+        let patch = self.patch(&order, columns);
+        let n_rows = columns.n_rows;
+        let mut up: Vec<Vec<f32>> = order.iter().map(|&ix| vec![0.0; self.states[ix] * n_rows]).collect();
+        let down = |&ix: &usize| self.parent[ix].map(|parent| vec![0.0_f32; self.states[parent] * n_rows]);
+        let mut down: Vec<Option<Vec<f32>>> = order.iter().map(down).collect();
+        let mut work = patch.work();
+        patch.expect(columns, &mut work, |chunk, work| {
+            let first = chunk * CHUNK;
+            let n = (n_rows - first).min(CHUNK);
+            for (at, &ix) in order.iter().enumerate() {
+                for state in 0..self.states[ix] {
+                    let to = &mut up[at][state * n_rows + first..][..n];
+                    to.iter_mut().zip(&work.products[at][state * CHUNK..]).for_each(|(to, &from)| *to = from as f32);
+                }
+                let (Some(parent), Some(down)) = (patch.nodes[at].parent, &mut down[at]) else { continue };
+                let k = patch.nodes[parent].n_states;
+                let prior = &marginals[order[parent]];
+                for row in 0..n {
+                    let own = |state: usize| {
+                        let belief = work.beliefs[parent][state * CHUNK + row];
+                        belief / (work.messages[at][state * CHUNK + row] * prior[state].max(1e-12))
+                    };
+                    let largest = (0..k).map(own).fold(1e-300, f64::max);
+                    (0..k).for_each(|state| down[state * n_rows + first + row] = (own(state) / largest) as f32);
+                }
+            }
+        });
+        let mut messages = Messages { up: Vec::new(), down: vec![None; self.n_hidden()] };
+        let mut ordered: Vec<Option<Arc<Soft>>> = vec![None; self.n_hidden()];
+        for ((&ix, values), below) in order.iter().zip(up).zip(down) {
+            ordered[ix] = Some(Arc::new(Soft { n_states: self.states[ix], values }));
+            messages.down[ix] = self.parent[ix]
+                .zip(below)
+                .map(|(parent, values)| Arc::new(Soft { n_states: self.states[parent], values }));
+        }
+        messages.up = ordered.into_iter().map(|it| it.expect("every node is in the order")).collect();
+        messages
+    }
+
+    /// Posteriors of all states of all hidden nodes, `[state][row]`, in the order of the nodes.
+    pub(super) fn posteriors(&self, columns: &Columns) -> Vec<Soft> {
+        let order = self.order();
+        let patch = self.patch(&order, columns);
+        let n_rows = columns.n_rows;
+        let mut all: Vec<Vec<f32>> = order.iter().map(|&ix| vec![0.0; self.states[ix] * n_rows]).collect();
+        let mut work = patch.work();
+        patch.expect(columns, &mut work, |chunk, work| {
+            let first = chunk * CHUNK;
+            let n = (n_rows - first).min(CHUNK);
+            for (at, &ix) in order.iter().enumerate() {
+                for state in 0..self.states[ix] {
+                    let to = &mut all[at][state * n_rows + first..][..n];
+                    let from = work.beliefs[at][state * CHUNK..].iter().zip(&columns.weights[first..]);
+                    to.iter_mut().zip(from).for_each(|(to, (belief, weight))| *to = (belief / weight) as f32);
+                }
+            }
+        });
+        let mut ordered: Vec<Option<Soft>> = (0..self.n_hidden()).map(|_| None).collect();
+        order.iter().zip(all).for_each(|(&ix, values)| ordered[ix] = Some(Soft { n_states: self.states[ix], values }));
+        ordered.into_iter().map(|it| it.expect("every node is in the order")).collect()
+    }
+
+    /// Free parameters.
+    pub(super) fn n_free(&self, columns: &Columns) -> usize {
+        let nodes = (0..self.n_hidden()).map(|ix| self.parent[ix].map_or(1, |parent| self.states[parent]) * (self.states[ix] - 1));
+        let variables = self.leaf_of.iter().enumerate().map(|(variable, &at)| {
+            let k = if at == ALONE { 1 } else { self.states[at] };
+            columns.of_variable[variable].iter().map(|&column| k * columns.columns[column].n_free()).sum::<usize>()
+        });
+        nodes.sum::<usize>() + variables.sum::<usize>()
+    }
+
+    /// Parameters of all columns as if every variable were alone.
+    pub(super) fn independent(columns: &Columns, pseudo_count: f64) -> Vec<Vec<f64>> {
+        columns.columns.par_iter().map(|column| alone(column, &columns.weights, pseudo_count)).collect()
+    }
+}
+
+/// The parameters of a column that nothing is known about.
+pub(super) fn alone(column: &Column, weights: &[f64], pseudo_count: f64) -> Vec<f64> {
+    let labels = |n_codes: usize, counts: Vec<f64>| {
+        let total: f64 = counts[..n_codes].iter().map(|count| count + pseudo_count).sum();
+        counts[..n_codes].iter().map(|count| (count + pseudo_count) / total).collect()
+    };
+    match column {
+        Column::Sparse { n_codes, usual, rows, codes, .. } => {
+            let mut counts = vec![0.0; n_codes + 1];
+            rows.iter().zip(codes).for_each(|(&row, &code)| counts[usize::from(code)] += weights[row as usize]);
+            counts[*usual] = weights.iter().sum::<f64>() - counts.iter().sum::<f64>();
+            labels(*n_codes, counts)
+        }
+        Column::Dense { n_codes, codes } => {
+            let mut counts = vec![0.0; n_codes + 1];
+            codes.iter().zip(weights).for_each(|(&code, weight)| counts[usize::from(code)] += weight);
+            labels(*n_codes, counts)
+        }
+        Column::Numbers { is_count: true, mean, .. } => vec![mean.max(1e-12)],
+        Column::Numbers { variance, .. } => vec![0.0, *variance],
+    }
+}
+
+fn numbers(emission: &Emission, column: &Column) -> Vec<f64> {
+    match (emission, column) {
+        (Emission::Gaussian { means, variances }, Column::Numbers { mean, .. }) => {
+            means.iter().zip(variances).flat_map(|(own, variance)| [own - mean, *variance]).collect()
+        }
+        (Emission::Poisson { rates }, _) => rates.clone(),
+        (Emission::Categorical(table), _) => table.values().to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+fn emission(values: &[f64], column: &Column) -> Emission {
+    match column {
+        Column::Numbers { is_count: true, .. } => Emission::Poisson { rates: values.to_vec() },
+        Column::Numbers { mean, .. } => Emission::Gaussian {
+            means: values.iter().step_by(2).map(|own| own + mean).collect(),
+            variances: values.iter().skip(1).step_by(2).copied().collect(),
+        },
+        discrete => Emission::Categorical(Table::new(discrete.width(), values.to_vec())),
+    }
+}
+
+/// A distribution through a table.
+pub(super) fn times(above: &[f64], table: &[f64], n_states: usize) -> Vec<f64> {
+    let mut out = vec![0.0; n_states];
+    for (weight, row) in above.iter().zip(table.chunks_exact(n_states)) {
+        out.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
+    }
+    out
+}
+
+/// The distribution of the node below, and the table of the node above given it.
+pub(super) fn turned(above: &[f64], table: &[f64], n_below: usize) -> (Vec<f64>, Vec<f64>) {
+    let own = times(above, table, n_below);
+    let n_above = above.len();
+    let mut turned = vec![0.0; n_below * n_above];
+    for b in 0..n_below {
+        let row = &mut turned[b * n_above..][..n_above];
+        for (a, cell) in row.iter_mut().enumerate() {
+            *cell = above[a] * table[a * n_below + b];
+        }
+        let total: f64 = row.iter().sum();
+        if total > 0.0 {
+            row.iter_mut().for_each(|cell| *cell /= total);
+        } else {
+            row.copy_from_slice(above);
+        }
+    }
+    let total: f64 = own.iter().sum();
+    (own.into_iter().map(|value| value / total).collect(), turned)
+}
