@@ -9,7 +9,7 @@ use super::{Criterion, ParameterMethod};
 use crate::data::Rows;
 use crate::distance::Estimator;
 use crate::error::{Error, Result};
-use crate::model::ModelFile;
+use crate::format::ModelFile;
 use crate::moments::{PairMoments, fold};
 use crate::observer::Observer as _;
 use crate::parameters::{FamilyByLengths, family_by_lengths, from_lengths};

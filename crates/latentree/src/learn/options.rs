@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::data::WeightKind;
 use crate::distance::DistanceOptions;
-use crate::em::EmOptions;
 use crate::error::{Error, Result};
+use crate::parameters::em::EmOptions;
 use crate::parameters::{HiddenStates, ParameterMethod, ParameterOptions};
 use crate::selection::{Criterion, SelectionOptions};
 use crate::structure::{LearnerName, StructureOptions};

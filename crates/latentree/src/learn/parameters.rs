@@ -1,16 +1,17 @@
 //! The parameters of a learned or given tree, from rows: by moments, by EM, or by both.
 
-use super::recorder::{Unwarned, warn_briefly};
+use super::recorder::warn_briefly;
 use super::run::Run;
 use super::{EmStart, ParameterMethod};
 use crate::data::Rows;
 use crate::distance::FoundCoordinates;
-use crate::em::{Em, Start, template};
 use crate::error::Result;
 use crate::memory::MemoryBudget;
 use crate::model::{LatentTree, Provenance, model_bytes};
 use crate::moments::PairMoments;
 use crate::observer::Observer as _;
+use crate::observer::Unwarned;
+use crate::parameters::em::{Em, Start, template};
 use crate::parameters::observed_edges::{self, Slimmed};
 use crate::parameters::{
     Alignment, FamilyByLengths, MomentOptions, by_aligned_triplets, by_moments, discrete_tree, from_lengths,

@@ -1,12 +1,13 @@
 //! Parameters: from a tree and statistics to a model.
 //!
 //! [`from_lengths`] is for families whose tables are given by distances: Gaussian trees and symmetric discrete ones. [`by_moments`] is for discrete
-//! hidden nodes over any leaves: tensor decompositions and linear solves. EM, for all families, is in [`em`](crate::em).
+//! hidden nodes over any leaves: tensor decompositions and linear solves. EM, for all families, is in [`em`].
 
 mod aligned_triplets;
 mod branches;
 mod by_moments;
 mod discrete_tree;
+pub mod em;
 mod from_lengths;
 mod hidden_fit;
 mod local_pairs;
