@@ -142,7 +142,7 @@ impl Run<'_> {
     fn family(&self, structure: &LearnedStructure, moments: &Moments) -> Option<FamilyByLengths> {
         let is_symmetric = structure.estimator == Some(Estimator::Symmetric);
         let family = if moments.coordinates().is_none() { family_by_lengths(&moments.whole, is_symmetric) } else { None };
-        let is_asked = self.options.parameters.hidden_states.fixed().is_some();
+        let is_asked = self.options.parameters.hidden_states.fixed().is_some() || !self.options.parameters.states.is_empty();
         family.filter(|&family| family != FamilyByLengths::Gaussian || !is_asked)
     }
 }

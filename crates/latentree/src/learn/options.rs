@@ -160,6 +160,12 @@ impl LearnOptions {
                     "models are compared after EM: use `parameters.method` auto, em or moments+em",
                 );
             }
+            Some(_) if !self.parameters.states.is_empty() => {
+                return refused(
+                    "parameters.states",
+                    "`selection.criterion` and `parameters.hidden_states` auto find the numbers of states",
+                );
+            }
             Some(_) if self.structure.bootstrap.is_some() => {
                 return refused("structure.bootstrap", "it is not for `selection.criterion` or `parameters.hidden_states` auto");
             }

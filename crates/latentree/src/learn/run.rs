@@ -48,6 +48,16 @@ impl Learning {
                 "a tree is given as `learn.tree`, and is kept; leave one of them out",
             ));
         }
+        match &self.tree {
+            Some(tree) => self.options.parameters.states.of_tree(tree).map(|_| ())?,
+            None if self.options.parameters.states.is_empty() => {}
+            None => {
+                return Err(Error::option(
+                    "parameters.states",
+                    "it is for the hidden nodes of a tree that is given as `learn.tree`",
+                ));
+            }
+        }
         let journal = self.checkpoint.as_deref().map(Journal::open).transpose()?;
         let run = |validation| Run::new(self, validation, &recorder);
         match source {

@@ -36,4 +36,5 @@ pub use fit::{Em, EmFit, Stop};
 pub use maximise::{DEAD_WEIGHT, Smoothing};
 pub use options::{EmOptions, EmStart};
 pub use rows::{Merged, merge_rows};
+pub(crate) use starts::template_with;
 pub use starts::{Start, template};

@@ -47,18 +47,27 @@ pub enum Start {
 /// # Errors
 /// [`Error::Model`] or [`Error::Tree`] if the schema and the tree do not make a model.
 pub fn template(schema: Arc<Schema>, tree: Tree, hidden_states: usize) -> Result<LatentTree> {
+    template_with(schema, tree, |_| hidden_states)
+}
+
+/// [`template`] with a number of states for each hidden node, which must be 0 for all or for none.
+pub(crate) fn template_with(schema: Arc<Schema>, tree: Tree, hidden_states: impl Fn(NodeIx) -> usize) -> Result<LatentTree> {
     if tree.n_nodes() == 0 {
         return Err(Error::tree("it has no nodes"));
     }
-    if hidden_states > 0 {
-        limits::check("parameters.hidden_states", hidden_states, 1..=limits::MOST_HIDDEN_STATES)?;
+    let is_gaussian = tree.node_ixs().all(|node| hidden_states(node) == 0);
+    if !is_gaussian {
+        let mut hidden = tree.node_ixs().filter(|&node| !tree.is_observed(node));
+        hidden.try_for_each(|node| {
+            limits::check("parameters.hidden_states", hidden_states(node), 1..=limits::MOST_HIDDEN_STATES)
+        })?;
     }
     // Numbers and groups cannot be parents of anything but in a Gaussian tree.
-    let rooted = if hidden_states == 0 { Rooted::new(&tree, tree.center()) } else { discrete_roots(&tree, &schema)? };
+    let rooted = if is_gaussian { Rooted::new(&tree, tree.center()) } else { discrete_roots(&tree, &schema)? };
     let variable = |node: NodeIx| schema.find_variable(tree.name(node)).filter(|_| tree.is_observed(node));
     let states = |node: NodeIx| match variable(node) {
         Some(variable) => schema.scalar_kind(variable).and_then(Kind::n_states),
-        None => Some(hidden_states),
+        None => Some(hidden_states(node)),
     };
     let mut builder = LatentTree::builder(Arc::clone(&schema), tree.clone()).roots(&rooted.roots);
     for node in tree.node_ixs() {
@@ -66,7 +75,7 @@ pub fn template(schema: Arc<Schema>, tree: Tree, hidden_states: usize) -> Result
         let fault = || {
             Error::model(tree.name(node), "its parent is not discrete; tables with only continuous columns fit a Gaussian tree")
         };
-        let distribution = if hidden_states == 0 {
+        let distribution = if is_gaussian {
             let coefficient = if parent.is_some() { 0.5 } else { 0.0 };
             Distribution::LinearGaussian { mean: 0.0, coefficient, variance: 1.0 }
         } else {
