@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use latentree::data::{Batch, BatchSource, Kind, Schema};
-use latentree::em::{Em, Smoothing};
 use latentree::inference::Inference;
 use latentree::model::{Distribution, LatentTree, Table};
+use latentree::parameters::em::{Em, Smoothing};
 use latentree::parameters::{MomentOptions, by_aligned_triplets, by_moments};
 use latentree::report::parameter_error;
 use latentree::tensor::Decomposition;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use latentree::distance::{DistanceOptions, RowMoments, moments_for};
-use latentree::em::{Em, Smoothing};
 use latentree::inference::Inference;
 use latentree::model::{Distribution, Emission, LatentTree};
 use latentree::moments::{Summary, fold};
+use latentree::parameters::em::{Em, Smoothing};
 use latentree::parameters::{MomentOptions, by_moments};
 use latentree::report::{ParameterError, compare, parameter_error};
 use latentree::structure::{StructureInput, StructureOptions, learn_structure};

@@ -2,8 +2,7 @@
 #![no_main]
 
 use latentree::inference::{Evidence, Inference};
-use latentree::model::ModelFile;
-use latentree::report::{Format, render};
+use latentree::format::{Format, ModelFile, render};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

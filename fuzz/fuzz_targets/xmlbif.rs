@@ -1,7 +1,7 @@
 //! XMLBIF from a stranger: an error, or a model that is the same after writing and reading.
 #![no_main]
 
-use latentree::model::{ReadModelOptions, read_model_from, to_xmlbif};
+use latentree::format::{ReadModelOptions, read_model_from, to_xmlbif};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -21,7 +21,7 @@ from ._warnings import NotFittedError, warn_all
 #: Options that are handed on to the library under their own names.
 _LEARN_OPTIONS = (
     "structure parameters distance significance smoothing epsilon tau contract bootstrap decomposition alignment start restarts "
-    "em_iterations em_tolerance em_smoothing weight_kind memory select validation_fraction accept"
+    "em_iterations em_tolerance em_smoothing weight_kind memory select validation_fraction accept states"
 ).split()
 #: What the ending of a file asks for; none asks for the model file.
 _FORMATS = {
@@ -71,6 +71,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         Share of the rows that is held out: EM ends when their likelihood does not rise any more.
     accept : list of str, optional
         With the structures ``reg-clrg`` and ``reg-clnj``, the inner nodes whose candidates are taken instead of those that raise BIC.
+    states : dict, optional
+        States of single hidden nodes of ``tree``, such as ``{"h3": 4, "h7": 3}``; the others have ``n_states``.
     kind : str or dict, optional
         What columns are: ``binary``, ``categorical``, ``continuous``, ``count`` or ``ignore``, for all columns or by name;
         ``"*"`` is every column that is not named. ``binary`` makes counts 1 where they are above 0.
@@ -178,6 +180,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         select: str | None = None,
         validation_fraction: float | None = None,
         accept: list[str] | None = None,
+        states: Mapping[str, int] | None = None,
         kind: str | Mapping[str, str] | None = None,
         handle_unknown: str = "missing",
         tree: Any = None,
@@ -208,6 +211,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self.select = select
         self.validation_fraction = validation_fraction
         self.accept = accept
+        self.states = states
         self.kind = kind
         self.handle_unknown = handle_unknown
         self.tree = tree

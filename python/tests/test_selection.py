@@ -38,3 +38,10 @@ def test_validation_needs_rows_that_are_held_out() -> None:
         LatentTree(select="validation").fit(three_causes())
     with pytest.raises(ValueError, match="bic or validation"):
         LatentTree(select="nothing").fit(three_causes())
+
+
+def test_nodes_of_a_given_tree_have_their_own_numbers_of_states() -> None:
+    newick = "((x1,x2,x3)h2,x4,x5,x6)h1;"
+    assert states(LatentTree(tree=newick).fit(three_causes())) == [2, 2]
+    tree = LatentTree(tree=newick, states={"h2": 3}).fit(three_causes())
+    assert {name: len(labels) for name, observed, _, labels in tree.model_.nodes() if not observed} == {"h1": 2, "h2": 3}

@@ -468,7 +468,7 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     /// Format
-    #[arg(long, value_parser = ["json", "newick", "dot", "graphml", "bif", "xmlbif", "text"])]
+    #[arg(long, value_parser = latentree::format::Format::ALL.map(latentree::format::Format::name))]
     pub(crate) format: String,
     /// Output file
     #[arg(short, long, value_name = "OUT", default_value = "-")]

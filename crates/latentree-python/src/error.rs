@@ -49,7 +49,7 @@ const PHRASES: [(&str, &str); 10] = [
 ];
 
 /// The options of learning and the arguments that set them.
-pub(crate) const ARGUMENTS: [(&str, &str); 22] = [
+pub(crate) const ARGUMENTS: [(&str, &str); 23] = [
     ("structure.learner", "structure"),
     ("structure.contract", "contract"),
     ("structure.epsilon", "epsilon"),
@@ -60,6 +60,7 @@ pub(crate) const ARGUMENTS: [(&str, &str); 22] = [
     ("distance.smoothing", "smoothing"),
     ("parameters.method", "parameters"),
     ("parameters.hidden_states", "n_states"),
+    ("parameters.states", "states"),
     ("parameters.decomposition", "decomposition"),
     ("parameters.alignment", "alignment"),
     ("em.start", "start"),

@@ -1,5 +1,6 @@
 //! Learning with the options of the command line.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use latentree::MemoryBudget;
@@ -53,6 +54,9 @@ fn json(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
         return number
             .map(Value::Number)
             .ok_or_else(|| PyValueError::new_err(format!("{name}: {value} given; a finite number is needed")));
+    }
+    if let Ok(numbers) = value.extract::<BTreeMap<String, u64>>() {
+        return serde_json::to_value(numbers).map_err(|error| PyValueError::new_err(error.to_string()));
     }
     match value.extract::<Vec<String>>() {
         Ok(names) => Ok(names.into()),

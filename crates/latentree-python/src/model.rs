@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use latentree::data::{BatchSource as _, Block, Kind};
+use latentree::format::{Format, ModelFile, ReadModelOptions, export, read_model, render};
 use latentree::inference::{Evidence, Imputation, Inference, JointAnswer};
-use latentree::model::{Domain, LatentTree, Marginal, ModelFile, ReadModelOptions, read_model};
-use latentree::report::{Format, export, render};
+use latentree::model::{Domain, LatentTree, Marginal};
 use latentree::{Error, MemoryBudget, NodeIx, Observer, Result};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
@@ -97,7 +97,7 @@ impl Model {
     #[pyo3(signature = (path, hidden=vec![]))]
     fn read(path: PathBuf, hidden: Vec<String>) -> PyResult<Self> {
         guarded(|| {
-            if matches!(latentree::file::ending(&path).as_str(), "nwk" | "newick" | "tree" | "tre" | "nw") {
+            if Format::by_ending(&path) == Some(Format::Newick) {
                 let mut text = String::new();
                 let mut file = latentree::file::open(&path).map_err(to_python)?.take(MOST_NEWICK);
                 file.read_to_string(&mut text).map_err(|error| to_python(Error::io("read", &path)(error)))?;

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use latentree::data::{Batch, Block, ColumnData, Dataset, Kind, Schema, SparseRows};
-use latentree::em::{Em, ExpectedCounts, Smoothing, Start};
 use latentree::inference::Inference;
 use latentree::model::{Distribution, LatentTree, Table};
 use latentree::moments::Accumulator;
+use latentree::parameters::em::{Em, ExpectedCounts, Smoothing, Start};
 use latentree::tree::{Edge, Node, Tree};
 use latentree::{NodeIx, Silent};
 use rand::{RngExt, SeedableRng};

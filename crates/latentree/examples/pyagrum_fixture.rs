@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use latentree::NodeIx;
 use latentree::data::{Kind, Schema};
+use latentree::format::{Format, ReadModelOptions, export, read_model};
 use latentree::inference::{Evidence, Inference};
-use latentree::model::{Distribution, Domain, LatentTree, ReadModelOptions, Table, read_model};
-use latentree::report::{Format, export};
+use latentree::model::{Distribution, Domain, LatentTree, Table};
 use latentree::tree::{Edge, Node, Tree};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;

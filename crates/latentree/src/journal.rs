@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::data::{Block, ColumnData, Rows};
 use crate::error::{Error, Place, Result};
 use crate::file::write_atomically;
 
@@ -111,53 +110,13 @@ impl Journal {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// A digest of all columns, cells and weights of a table.
-pub(crate) fn digest(rows: &dyn Rows) -> Result<String> {
-    let mut hash = Sha256::new();
-    for column in rows.schema().columns() {
-        hash.update(format!("{:?} {:?};", column.name, column.kind));
-    }
-    for variable in rows.schema().variables() {
-        hash.update(format!("{:?} {:?};", variable.name, variable.columns));
-    }
-    let mut source = rows.open()?;
-    while let Some(batch) = source.next_batch()? {
-        hash.update(format!("{} {};", batch.first_row, batch.n_rows));
-        match &batch.block {
-            Block::Dense(columns) => {
-                for column in columns {
-                    match column {
-                        ColumnData::Codes8(codes) => hash.update(codes),
-                        ColumnData::Codes(codes) => codes.iter().for_each(|code| hash.update(code.to_le_bytes())),
-                        ColumnData::Reals(values) => update(&mut hash, values),
-                    }
-                }
-            }
-            Block::Sparse(sparse) => {
-                sparse.starts.iter().for_each(|start| hash.update(start.to_le_bytes()));
-                sparse.columns.iter().for_each(|column| hash.update(column.to_le_bytes()));
-                sparse.values.iter().for_each(|values| update(&mut hash, values));
-            }
-        }
-        batch.weights.iter().for_each(|weights| update(&mut hash, weights));
-    }
-    Ok(hexadecimal(&hash.finalize()))
-}
-
-fn update(hash: &mut Sha256, values: &[f64]) {
-    values.iter().for_each(|value| hash.update(value.to_bits().to_le_bytes()));
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::data::{Dataset, Kind, Schema};
 
     #[test]
     fn answers_are_kept_for_their_run_and_damage_is_loss() {
@@ -178,16 +137,5 @@ mod tests {
         drop(journal);
         assert!(open("b").unwrap_err().to_string().contains("another run"));
         assert!(open("a").is_ok());
-    }
-
-    #[test]
-    fn tables_with_the_same_marginals_have_different_digests() {
-        let schema = Schema::builder().scalar("a", Kind::binary()).scalar("b", Kind::binary()).build().unwrap();
-        let table = |b: [u8; 4]| {
-            let columns = vec![ColumnData::Codes8(vec![0, 0, 1, 1]), ColumnData::Codes8(b.to_vec())];
-            Dataset::from_columns(Arc::new(schema.clone()), columns, None).unwrap()
-        };
-        assert_eq!(digest(&table([0, 1, 0, 1])).unwrap(), digest(&table([0, 1, 0, 1])).unwrap());
-        assert_ne!(digest(&table([0, 1, 0, 1])).unwrap(), digest(&table([0, 0, 1, 1])).unwrap());
     }
 }

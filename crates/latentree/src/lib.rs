@@ -23,22 +23,27 @@
 //! distances or to watch and stop the work by an [`Observer`].
 //!
 //! # The path of the data
-//! The folders are the path of the data; each arrow is a plain public type that can be saved, printed and fed back in:
+//! The folders are the path of the data; each arrow is a plain public type that can be saved, printed and fed back in. A module imports only the ones
+//! before it, which `scripts/module_order` checks:
 //!
-//! 1. [`data`]: a table becomes batches of typed cells ([`data::Schema`], [`data::Dataset`], readers and writers);
-//! 2. [`moments`]: rows become mergeable statistics ([`moments::PairMoments`]);
-//! 3. [`distance`]: statistics become additive distances ([`distance::DistanceMatrix`]);
-//! 4. [`structure`]: distances become a tree;
-//! 5. [`parameters`]: a tree and statistics become a model; [`model`]: a tree with distributions, and its file ([`model::LatentTree`]);
-//! 6. [`inference`]: exact answers, linear in the tree ([`inference::Inference`]);
-//! 7. [`report`]: a model for people and for other programs.
+//! | module | what it does |
+//! | --- | --- |
+//! | [`data`] | a table becomes batches of typed cells ([`data::Schema`], [`data::Dataset`], readers and writers) |
+//! | [`moments`] | rows become mergeable statistics ([`moments::PairMoments`]) |
+//! | `coordinates` | variables of many labels become a few numbers |
+//! | [`distance`] | statistics become additive distances ([`distance::DistanceMatrix`]) |
+//! | [`structure`] | distances become a tree |
+//! | [`model`] | a tree with distributions ([`model::LatentTree`]) |
+//! | [`mod@format`] | models and trees as files: JSON, Newick, BIF, XMLBIF, DOT, GraphML, text |
+//! | [`inference`] | exact answers, linear in the tree ([`inference::Inference`]) |
+//! | [`parameters`] | a tree and statistics become a model; [`parameters::em`] fits it to rows by maximum likelihood |
+//! | [`selection`] | which tree, and how many states |
+//! | [`report`] | goodness of fit, comparisons, the page |
+//! | [`learn`] | the whole path in one call |
+//! | [`simulate`] | known models, for tests, benches and users |
 //!
-//! [`em`] fits a model's parameters to rows by maximum likelihood; it stands on [`model`] and [`inference`]. [`learn`] goes the whole path,
-//! [`selection`] chooses trees and numbers of states.
-//!
-//! The floor they share is [`tree`] (an arena tree and its splits), [`linalg`], [`tensor`] (third moments and their components),
-//! [`mod@file`] and the one [`Error`];
-//! [`simulate`] makes known models, for tests, benches and users.
+//! The floor they share is [`tree`] (an arena tree and its splits), [`linalg`], [`tensor`] (third moments and their components), [`mod@file`], [`limits`], `journal`,
+//! `information` (mutual information and BIC), the [`Observer`] and the one [`Error`].
 //!
 //! # A known model
 //! ```
@@ -75,11 +80,12 @@
 mod coordinates;
 pub mod data;
 pub mod distance;
-pub mod em;
 mod error;
 pub mod file;
+pub mod format;
 mod index;
 pub mod inference;
+mod information;
 mod journal;
 pub mod learn;
 pub mod limits;

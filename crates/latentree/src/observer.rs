@@ -22,3 +22,42 @@ pub trait Observer: Sync {
 pub struct Silent;
 
 impl Observer for Silent {}
+
+/// Hands on only the question whether to stop: steps inside a step are no news.
+pub(crate) struct Quiet<'a>(pub(crate) &'a dyn Observer);
+
+impl Observer for Quiet<'_> {
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}
+
+/// Hands on warnings and the question whether to stop: what the caller must hear from work that runs side by side.
+pub(crate) struct WarningsOnly<'a>(pub(crate) &'a dyn Observer);
+
+impl Observer for WarningsOnly<'_> {
+    fn warn(&self, message: &str) {
+        self.0.warn(message);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}
+
+/// Hands on everything but warnings, which are said once at the end instead.
+pub(crate) struct Unwarned<'a>(pub(crate) &'a dyn Observer);
+
+impl Observer for Unwarned<'_> {
+    fn stage(&self, name: &str, total: Option<u64>) {
+        self.0.stage(name, total);
+    }
+
+    fn progress(&self, done: u64) {
+        self.0.progress(done);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use latentree::model::ModelFile;
+use latentree::format::ModelFile;
 use latentree::report::compare;
 use latentree::tree::Tree;
 use latentree::{Error, Result};

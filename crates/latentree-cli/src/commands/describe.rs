@@ -1,6 +1,7 @@
 //! `describe DATA`: what is in a table.
 
 use latentree::data::{BatchSource, Column};
+use latentree::format::Format;
 use latentree::moments::{ColumnSummary, PairMoments, Summary, fold};
 use latentree::report::weak_pairs;
 use latentree::{ColIx, Result, VarIx};
@@ -15,7 +16,7 @@ use crate::printer::{Printer, number, shown, table};
 const MOST_PAIRED: usize = 4000;
 
 pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure> {
-    let is_model = matches!(latentree::file::ending(&args.data).as_str(), "json" | "bif" | "xmlbif");
+    let is_model = matches!(Format::by_ending(&args.data), Some(Format::Json | Format::Bif | Format::XmlBif));
     if is_model || args.rows.is_some() {
         return super::describe_model::run(args, printer);
     }

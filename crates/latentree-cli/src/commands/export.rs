@@ -1,8 +1,7 @@
 //! `export MODEL --format F -o OUT`: other programs' formats.
 
 use latentree::Result;
-use latentree::model::ModelFile;
-use latentree::report::{self, Format, View};
+use latentree::format::{Format, ModelFile, View, export};
 use serde_json::json;
 
 use super::files::Files;
@@ -20,7 +19,7 @@ pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
         ModelFile::LatentTree(model) => model.into(),
         other => other.tree().into(),
     };
-    report::export(view, format, &args.output).map_err(|error| error.in_file(&args.model.model))?;
+    export(view, format, &args.output).map_err(|error| error.in_file(&args.model.model))?;
     if !is_stream(&args.output) {
         let json = json!({"format": args.format, "nodes": file.tree().n_nodes()});
         printer.result(&json, |out| writeln!(out, "{} written to {}", args.format, args.output.display()))?;

@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use latentree::data::{CachedRows, Dataset, Reader, Rows, Schema, Unseen, WeightedRows};
 use latentree::distance::DistanceMatrix;
+use latentree::format::{Format, ModelFile, View, export, to_text};
 use latentree::learn::{LearnOptions, Learned, Learning, Source, Stage, Validation, tree_over};
-use latentree::model::{Marginal, ModelFile, Provenance};
+use latentree::model::{Marginal, Provenance};
 use latentree::moments::PairMoments;
-use latentree::report::{self, Format, GoodnessOptions, PageOptions, View};
+use latentree::report::{self, GoodnessOptions, PageOptions};
 use latentree::selection::CandidateScore;
 use latentree::tree::Tree;
 use latentree::{ColIx, Error, NodeIx, Result, Silent};
@@ -254,7 +255,7 @@ fn open(args: &LearnArgs, path: &Path, printer: &Printer) -> Result<Opened> {
 fn write(file: &ModelFile, format: Format, path: &Path) -> Result<()> {
     match format {
         Format::Json => file.write(path),
-        format => report::export(View::from(file), format, path),
+        format => export(View::from(file), format, path),
     }
 }
 
@@ -313,7 +314,7 @@ fn show(
         write_hidden(out, tree, &learned.file)?;
         if tree.n_nodes() <= SHOWN_NODES {
             let legend = if bootstrap.is_some() { "lengths, and support by the bootstrap" } else { "lengths" };
-            write!(out, "\ntree ({legend}; hidden variables in parentheses)\n{}", report::to_text(&learned.file))?;
+            write!(out, "\ntree ({legend}; hidden variables in parentheses)\n{}", to_text(&learned.file))?;
         }
         Ok(())
     })

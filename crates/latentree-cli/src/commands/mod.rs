@@ -24,8 +24,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use latentree::data::{BatchSource, KindOverride, ReadOptions, Reader, Unseen, WeightKind};
+use latentree::format::{Format, ModelFile, ReadModelOptions, read_model};
 use latentree::inference::Evidence;
-use latentree::model::{LatentTree, ModelFile, ReadModelOptions, read_model};
+use latentree::model::LatentTree;
 use latentree::moments::PairOptions;
 use latentree::{Error, MemoryBudget, Result};
 
@@ -193,7 +194,7 @@ fn open_model_and_data_with(
         return Err(Error::option("-", "MODEL and DATA cannot both come from standard input; give a file for one of them"));
     }
     // A model file says itself what is hidden, which saves a look at the data.
-    let (model, reader) = if latentree::file::ending(&model.model) == "json" {
+    let (model, reader) = if Format::by_ending(&model.model) == Some(Format::Json) {
         let model = open_model(&model.model, &model.hidden, None)?;
         let reader = latentree::data::open(path, &options.schema(Arc::clone(model.schema())))?;
         (model, reader)

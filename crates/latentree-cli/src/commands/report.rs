@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use latentree::data::{CachedRows, Rows, WeightedRows};
-use latentree::model::ModelFile;
+use latentree::format::ModelFile;
 use latentree::report::{PageOptions, page};
 use latentree::{Error, Result};
 use serde_json::json;

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use latentree::file::AtomicWriter;
-use latentree::report::{Format, render};
+use latentree::format::{Format, render};
 use latentree::simulate::{ParameterFamily, Shape, Simulation};
 use latentree::tree::{Observed, Tree};
 use latentree::{Error, Place, Result};
@@ -97,7 +97,7 @@ const MOST_NEWICK: u64 = 1 << 28;
 
 /// Whether a file holds Newick, by its ending.
 pub(crate) fn is_newick(path: &Path) -> bool {
-    matches!(latentree::file::ending(path).as_str(), "nwk" | "newick" | "tree" | "tre" | "nw")
+    Format::by_ending(path) == Some(Format::Newick)
 }
 
 /// Reads a tree from Newick, or from a model or tree file.

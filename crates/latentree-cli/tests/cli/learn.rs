@@ -185,6 +185,15 @@ fn parameters_are_learned_as_asked_for() {
     assert_eq!(folder.json("compare b.json k.json")["same_structure"], true);
     let three = folder.json("learn clinic.csv --tree t.nwk --hidden-states 3 -o three.json");
     assert!(number(&three["free_parameters"]) > number(&kept["free_parameters"]));
+    // One hidden node with more states than the others, and the same run from its model.
+    let one = folder.json("learn clinic.csv --tree t.nwk --parameters em --restarts 1 --states h1=3 -o one.json");
+    let model: Value = serde_json::from_slice(&folder.read("one.json")).unwrap();
+    let states = |node: &Value| node["states"].as_array().map(Vec::len);
+    let hidden = model["nodes"].as_array().unwrap().iter().filter(|node| node["observed"] == false);
+    assert!(hidden.clone().count() > 1);
+    hidden.for_each(|node| assert_eq!(states(node), Some(if node["name"] == "h1" { 3 } else { 2 }), "{node}"));
+    let again = folder.json("learn clinic.csv --from one.json --tree t.nwk -o again.json");
+    assert_eq!(again["log_likelihood"], one["log_likelihood"]);
     // The tree alone.
     let json = folder.json("learn clinic.csv --structure clnj --parameters none -o m.json");
     assert!(json["log_likelihood"].is_null() && json["free_parameters"].is_null());

@@ -8,25 +8,12 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::feature_cross::{self, NARROW};
-use super::{Coordinates, FoundCoordinates, neighbours};
+use super::{Coordinates, FoundCoordinates};
 use crate::data::{Batch, BatchSource, Block, Column, ColumnData, Kind, Schema, SelectedRows};
-use crate::distance::{DistanceOptions, Estimator, estimate};
 use crate::error::Result;
 use crate::index::VarIx;
-use crate::moments::{PairMoments, Summary, fold};
-use crate::observer::{Observer, Silent};
-
-/// Rows with which neighbours are looked for.
-const ROWS_FOR_NEIGHBOURS: u64 = 8192;
-/// Random combinations of a variable's features with which neighbours are looked for, where there are few variables.
-const COMBINATIONS: usize = 4;
-/// Multiplications that looking for neighbours may cost.
-const NEIGHBOURS_WORK: f64 = 8e9;
-/// Features of all variables that make sums with neighbours large, and how many neighbours they are then found with.
-const MANY_FEATURES: usize = 500_000;
-const FEW_NEIGHBOURS: usize = 4;
-/// Neighbours that a variable's directions are found with.
-const NEIGHBOURS: usize = 6;
+use crate::moments::Summary;
+use crate::observer::Observer;
 
 /// Whether the pair moments of a schema are better taken of coordinates.
 #[must_use]
@@ -51,30 +38,24 @@ pub(crate) struct Compressed<'a> {
 }
 
 impl<'a> Compressed<'a> {
-    /// Finds coordinates for the variables of a source, `wanted` for each one of many features: neighbours by random combinations of features in some
-    /// rows, then the directions that go with these neighbours, from the rows of even number.
+    /// Finds coordinates for the variables of a source, `wanted` for each one of many features: the directions that go with its neighbours `near`, from the
+    /// rows of even number.
     ///
     /// # Errors
     /// Those of the source, and [`Error::Cancelled`](crate::Error::Cancelled).
     pub(crate) fn new(
         source: &'a mut dyn BatchSource,
         summary: &Summary,
+        near: &[Vec<usize>],
         wanted: usize,
         observer: &dyn Observer,
     ) -> Result<Self> {
         let schema = Arc::clone(source.schema());
         let columns = summary.columns();
-        let sizes = (0..schema.variables().len()).map(|ix| feature_cross::n_features(&schema, ix));
-        let n_features: usize = sizes.filter(|&size| size > NARROW).sum();
-        let n_near = if n_features > MANY_FEATURES { FEW_NEIGHBOURS } else { NEIGHBOURS };
-        let near = match neighbours::by_tables(source, summary, n_near, observer)? {
-            Some(near) => near,
-            None => near_by_combinations(source, summary, n_near, observer)?,
-        };
         // Directions fit the chance correlations of the rows they are found with, so they are not used on the same rows.
         let found = {
             let mut even = SelectedRows::new(&mut *source, |row| row % 2 == 0);
-            feature_cross::directions(&schema, columns, &near, wanted, &mut even, observer)?
+            feature_cross::directions(&schema, columns, near, wanted, &mut even, observer)?
         };
         source.rewind()?;
         let coordinates = Coordinates::new(&schema, columns, &found);
@@ -88,7 +69,8 @@ impl<'a> Compressed<'a> {
         flags.collect()
     }
 
-    fn of(source: &'a mut dyn BatchSource, coordinates: Coordinates) -> Result<Self> {
+    /// A source seen through known coordinates.
+    pub(crate) fn of(source: &'a mut dyn BatchSource, coordinates: Coordinates) -> Result<Self> {
         let plain = Arc::clone(source.schema());
         let mut builder = Schema::builder();
         for (ix, variable) in plain.variables().iter().enumerate() {
@@ -103,41 +85,6 @@ impl<'a> Compressed<'a> {
         }
         Ok(Self { source, coordinates, schema: Arc::new(builder.build()?), found: FoundCoordinates(Vec::new()) })
     }
-}
-
-/// For each variable those that go with random combinations of its features best, in some rows.
-fn near_by_combinations(
-    source: &mut dyn BatchSource,
-    summary: &Summary,
-    n_near: usize,
-    observer: &dyn Observer,
-) -> Result<Vec<Vec<usize>>> {
-    let (schema, columns) = (Arc::clone(source.schema()), summary.columns());
-    let budget = (2.0 * NEIGHBOURS_WORK / ROWS_FOR_NEIGHBOURS as f64).sqrt() / schema.variables().len().max(1) as f64;
-    let combinations = (budget as usize).clamp(2, COMBINATIONS);
-    let random = feature_cross::random_directions(&schema, columns, combinations);
-    let coordinates = Coordinates::new(&schema, columns, &random);
-    observer.stage("neighbours", Some(ROWS_FOR_NEIGHBOURS));
-    let step = summary.n_rows().div_ceil(ROWS_FOR_NEIGHBOURS).max(1);
-    let moments = {
-        let mut some = SelectedRows::new(&mut *source, |row| row % step == 0);
-        let mut seen = Compressed::of(&mut some, coordinates)?;
-        let moments = PairMoments::new(Arc::clone(seen.schema()))?;
-        fold(&mut seen, moments, observer)?
-    };
-    source.rewind()?;
-    let options = DistanceOptions::new().estimator(Estimator::Canonical).hidden_states(Some(2)).significance(None).errors(false);
-    let distances = estimate(&moments, &options, &Silent)?;
-    let near = (0..distances.len())
-        .map(|i| {
-            let far = |j: usize| distances.get(i, j).unwrap_or(f64::INFINITY);
-            let mut others: Vec<usize> = (0..distances.len()).filter(|&j| j != i).collect();
-            others.sort_by(|&a, &b| far(a).total_cmp(&far(b)).then(a.cmp(&b)));
-            others.truncate(n_near);
-            others
-        })
-        .collect();
-    Ok(near)
 }
 
 impl BatchSource for Compressed<'_> {

@@ -1,10 +1,11 @@
-//! Stage 1, data: what a user's table means ([`Schema`]), its cells ([`Batch`], [`Dataset`]) and the readers.
+//! Data: what a user's table means ([`Schema`]), its cells ([`Batch`], [`Dataset`]) and the readers.
 //!
 //! A reader is a [`BatchSource`]: it yields batches of bounded size and can be rewound, so that a file larger than memory
 //! is folded batch by batch, twice if a method needs two passes. A [`Dataset`] is the same in memory.
 
 mod batch;
 mod dataset;
+mod digest;
 mod read;
 pub(crate) mod row_order;
 mod rows;
@@ -16,6 +17,7 @@ mod write;
 
 pub use batch::{Batch, Block, ColumnData, MISSING_CODE, MISSING_CODE8, SparseRows};
 pub use dataset::Dataset;
+pub(crate) use digest::digest;
 pub use read::{
     Carried, FileColumn, KindOverride, Loaded, MemoryRows, MemoryTable, OTHER_LABEL, PartFiles, ReadOptions, Reader,
     TextEncoding, Values, from_sparse_rows, from_values, open,

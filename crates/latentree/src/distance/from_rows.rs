@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::near::near;
 use super::{DistanceMatrix, DistanceOptions, Estimator, estimate};
 use crate::coordinates::FoundCoordinates;
 use crate::coordinates::bins::{BinnedRows, Bins};
@@ -105,7 +106,8 @@ fn fold_seen<A: Accumulator>(
         source.rewind()?;
         return Ok((moments, None));
     }
-    let mut compressed = Compressed::new(source, summary, options.n_hidden_states(), observer)?;
+    let near = near(source, summary, observer)?;
+    let mut compressed = Compressed::new(source, summary, &near, options.n_hidden_states(), observer)?;
     observer.stage("moments", compressed.n_rows_hint());
     let moments = make(Arc::clone(compressed.schema()))?;
     let moments = fold(&mut SelectedRows::new(&mut compressed, |row| row % 2 == 1), moments, observer)?;
@@ -144,7 +146,8 @@ mod tests {
         let options = DistanceOptions::new().hidden_states(Some(3));
         let plain = from_rows(&mut data.source(), &summary, &options, &Silent).unwrap();
         let mut source = data.source();
-        let mut compressed = Compressed::new(&mut source, &summary, 3, &Silent).unwrap();
+        let near = near(&mut source, &summary, &Silent).unwrap();
+        let mut compressed = Compressed::new(&mut source, &summary, &near, 3, &Silent).unwrap();
         let moments = PairMoments::new(Arc::clone(compressed.schema())).unwrap();
         let moments = fold(&mut SelectedRows::new(&mut compressed, |row| row % 2 == 1), moments, &Silent).unwrap();
         let close = estimate(&moments, &options, &Silent).unwrap();

@@ -3,6 +3,7 @@
 use super::{Inference, Sweep};
 use crate::data::{Batch, BatchSource};
 use crate::error::{Error, Result};
+use crate::information;
 use crate::observer::Observer;
 
 /// How well a model explains data.
@@ -49,7 +50,7 @@ impl Score {
     /// Bayesian information criterion on the scale of the log-likelihood, larger is better: `ln L − ½ parameters · ln N`.
     #[must_use]
     pub fn bic(&self) -> f64 {
-        self.log_likelihood - 0.5 * self.free_parameters as f64 * self.weight.ln()
+        information::bic(self.log_likelihood, self.free_parameters, self.weight)
     }
 }
 

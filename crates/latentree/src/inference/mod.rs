@@ -1,4 +1,4 @@
-//! Stage 6, inference: exact answers from a model, linear in the tree.
+//! Inference: exact answers from a model, linear in the tree.
 //!
 //! [`Inference`] compiles a model once; then, row by row in blocks and on all cores, or for a single [`Evidence`]:
 //! log-likelihood, posteriors of every node and edge, the most probable joint assignment, conditional and joint queries,

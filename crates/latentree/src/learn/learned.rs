@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::Criterion;
 use crate::distance::Estimator;
-use crate::model::{LatentTree, ModelFile, Provenance};
+use crate::format::ModelFile;
+use crate::model::{LatentTree, Provenance};
 use crate::selection::CandidateScore;
 use crate::structure::LearnerName;
 use crate::tree::Tree;

@@ -1,7 +1,7 @@
 //! Learning from one end to the other: rows, moments or distances in, a model with all that is to be said about it out.
 //!
 //! [`LearnOptions`] are all the options, each part with the stage that it belongs to; [`Learning::run`] goes through the stages: moments of the rows, a tree
-//! ([`structure`](crate::structure)), its parameters ([`parameters`](crate::parameters), [`em`](crate::em)) and their likelihood.
+//! ([`structure`](crate::structure)), its parameters ([`parameters`](crate::parameters), [`em`](crate::parameters::em)) and their likelihood.
 //!
 //! # Which parameters
 //! | method | continuous columns only | others |
@@ -53,6 +53,6 @@ pub use learning::{Learning, Source, Validation};
 pub use options::LearnOptions;
 pub use structure::tree_over;
 
-pub use crate::em::EmStart;
+pub use crate::parameters::em::EmStart;
 pub use crate::parameters::{HiddenStates, ParameterMethod};
 pub use crate::selection::Criterion;

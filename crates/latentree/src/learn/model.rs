@@ -9,7 +9,7 @@ use super::{Criterion, ParameterMethod};
 use crate::data::Rows;
 use crate::distance::Estimator;
 use crate::error::{Error, Result};
-use crate::model::ModelFile;
+use crate::format::ModelFile;
 use crate::moments::{PairMoments, fold};
 use crate::observer::Observer as _;
 use crate::parameters::{FamilyByLengths, family_by_lengths, from_lengths};
@@ -142,7 +142,7 @@ impl Run<'_> {
     fn family(&self, structure: &LearnedStructure, moments: &Moments) -> Option<FamilyByLengths> {
         let is_symmetric = structure.estimator == Some(Estimator::Symmetric);
         let family = if moments.coordinates().is_none() { family_by_lengths(&moments.whole, is_symmetric) } else { None };
-        let is_asked = self.options.parameters.hidden_states.fixed().is_some();
+        let is_asked = self.options.parameters.hidden_states.fixed().is_some() || !self.options.parameters.states.is_empty();
         family.filter(|&family| family != FamilyByLengths::Gaussian || !is_asked)
     }
 }

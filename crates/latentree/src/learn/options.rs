@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::data::WeightKind;
 use crate::distance::DistanceOptions;
-use crate::em::EmOptions;
 use crate::error::{Error, Result};
+use crate::parameters::em::EmOptions;
 use crate::parameters::{HiddenStates, ParameterMethod, ParameterOptions};
 use crate::selection::{Criterion, SelectionOptions};
 use crate::structure::{LearnerName, StructureOptions};
@@ -158,6 +158,12 @@ impl LearnOptions {
                 return refused(
                     "selection.criterion",
                     "models are compared after EM: use `parameters.method` auto, em or moments+em",
+                );
+            }
+            Some(_) if !self.parameters.states.is_empty() => {
+                return refused(
+                    "parameters.states",
+                    "`selection.criterion` and `parameters.hidden_states` auto find the numbers of states",
                 );
             }
             Some(_) if self.structure.bootstrap.is_some() => {

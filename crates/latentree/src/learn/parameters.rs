@@ -1,16 +1,17 @@
 //! The parameters of a learned or given tree, from rows: by moments, by EM, or by both.
 
-use super::recorder::{Unwarned, warn_briefly};
+use super::recorder::warn_briefly;
 use super::run::Run;
 use super::{EmStart, ParameterMethod};
 use crate::data::Rows;
 use crate::distance::FoundCoordinates;
-use crate::em::{Em, Start, template};
 use crate::error::Result;
 use crate::memory::MemoryBudget;
 use crate::model::{LatentTree, Provenance, model_bytes};
 use crate::moments::PairMoments;
 use crate::observer::Observer as _;
+use crate::observer::Unwarned;
+use crate::parameters::em::{Em, Start, template, template_with};
 use crate::parameters::observed_edges::{self, Slimmed};
 use crate::parameters::{
     Alignment, FamilyByLengths, MomentOptions, by_aligned_triplets, by_moments, discrete_tree, from_lengths,
@@ -54,7 +55,9 @@ pub(super) fn discrete(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> R
     let (k, seed, restarts) =
         (run.options.parameters.hidden_states.fixed().unwrap_or(DEFAULT_STATES), run.options.seed, run.options.em.restarts);
     let (rows, observer) = (evidence.rows, run.observer);
-    check_model_size(run.memory, model_bytes(tree, rows.schema(), k), k)?;
+    let states = if run.tree.is_some() { run.options.parameters.states.of_tree(tree)? } else { Vec::new() };
+    let n_states = |node| states.iter().find(|it| it.0 == node).map_or(k, |it| it.1);
+    check_model_size(run.memory, model_bytes(tree, rows.schema(), n_states), states.iter().map(|it| it.1).fold(k, usize::max))?;
     let start = match (run.options.em.start, run.options.parameters.method) {
         (Some(start), _) => start,
         (None, ParameterMethod::Em) => EmStart::LatentClass,
@@ -74,6 +77,7 @@ pub(super) fn discrete(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> R
                 let coordinates = evidence.coordinates.cloned();
                 let options =
                     MomentOptions::new(k).decomposition(run.options.parameters.decomposition).seed(seed).coordinates(coordinates);
+                let options = states.iter().fold(options, |options, &(node, n_states)| options.states_of(node, n_states));
                 by_moments(cut, &mut *source, None, &options, observer)?
             }
             Alignment::Huang => by_aligned_triplets(cut, &mut *source, k, run.options.parameters.decomposition, seed, observer)?,
@@ -92,7 +96,7 @@ pub(super) fn discrete(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> R
         let bridged = slimmed.as_ref().map(Slimmed::bridged_tree).transpose()?;
         let tree = discrete_tree(bridged.as_ref().unwrap_or(tree), rows.schema(), &mut warnings)?;
         warnings.iter().for_each(|warning| observer.warn(warning));
-        template(rows.schema().clone(), tree, k)
+        template_with(rows.schema().clone(), tree, n_states)
     };
     match start {
         EmStart::Moments => fit(run, Start::Given, evidence, from_moments),

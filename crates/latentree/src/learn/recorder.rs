@@ -66,23 +66,6 @@ impl Observer for Recorder<'_> {
     }
 }
 
-/// Hands on everything but warnings, which are said once at the end instead.
-pub(super) struct Unwarned<'a>(pub(super) &'a dyn Observer);
-
-impl Observer for Unwarned<'_> {
-    fn stage(&self, name: &str, total: Option<u64>) {
-        self.0.stage(name, total);
-    }
-
-    fn progress(&self, done: u64) {
-        self.0.progress(done);
-    }
-
-    fn cancelled(&self) -> bool {
-        self.0.cancelled()
-    }
-}
-
 /// Warnings of one kind that are shown one by one.
 const SHOWN_WARNINGS: usize = 3;
 

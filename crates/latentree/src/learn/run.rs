@@ -4,19 +4,21 @@ use std::sync::Arc;
 
 use super::model::Fitted;
 use super::moments::Moments;
-use super::recorder::{Recorder, Unwarned};
+use super::recorder::Recorder;
 use super::split::split;
 use super::{Criterion, LearnOptions, Learned, Learning, Source};
 use crate::data::row_order::by_content;
-use crate::data::{JournaledRows, Rows, WeightedRows};
+use crate::data::{JournaledRows, Rows, WeightedRows, digest};
 use crate::distance::DistanceMatrix;
 use crate::error::{Error, Result};
+use crate::format::ModelFile;
 use crate::inference::Inference;
-use crate::journal::{Journal, digest};
+use crate::information;
+use crate::journal::Journal;
 use crate::memory::MemoryBudget;
-use crate::model::{LatentTree, ModelFile, Provenance};
+use crate::model::{LatentTree, Provenance};
 use crate::moments::{PairMoments, Summary, fold};
-use crate::observer::Observer;
+use crate::observer::{Observer, Unwarned};
 use crate::parameters::{gaussian_log_likelihood, independent};
 use crate::structure::{LearnedStructure, LearnerName};
 use crate::tree::Tree;
@@ -45,6 +47,16 @@ impl Learning {
                 "structure.learner",
                 "a tree is given as `learn.tree`, and is kept; leave one of them out",
             ));
+        }
+        match &self.tree {
+            Some(tree) => self.options.parameters.states.of_tree(tree).map(|_| ())?,
+            None if self.options.parameters.states.is_empty() => {}
+            None => {
+                return Err(Error::option(
+                    "parameters.states",
+                    "it is for the hidden nodes of a tree that is given as `learn.tree`",
+                ));
+            }
         }
         let journal = self.checkpoint.as_deref().map(Journal::open).transpose()?;
         let run = |validation| Run::new(self, validation, &recorder);
@@ -211,8 +223,7 @@ impl<'a> Run<'a> {
             log_likelihood = Some(score.log_likelihood);
         }
         let log_likelihood = log_likelihood.filter(|value| value.is_finite());
-        let penalty = 0.5 * model.n_free_parameters() as f64 * moments.total_weight().ln();
-        let bic = log_likelihood.map(|value| value - penalty);
+        let bic = log_likelihood.map(|value| information::bic(value, model.n_free_parameters(), moments.total_weight()));
         Ok((log_likelihood, bic.filter(|value| value.is_finite())))
     }
 }
@@ -223,7 +234,7 @@ fn warn_below_independence(bic: f64, rows: &dyn Rows, observer: &dyn Observer) -
     let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(&schema)), &Unwarned(observer))?;
     let model = independent(&schema, &summary)?;
     let score = Inference::new(&model).score(&mut *rows.open()?, &Unwarned(observer), |_, _| Ok(()))?;
-    let alone = score.log_likelihood - 0.5 * model.n_free_parameters() as f64 * summary.total_weight().ln();
+    let alone = information::bic(score.log_likelihood, model.n_free_parameters(), summary.total_weight());
     // Smoothing takes a little off every likelihood.
     if bic < alone - 1e-4 * alone.abs() - 0.5 {
         observer.warn(&format!(

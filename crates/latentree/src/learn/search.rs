@@ -9,7 +9,8 @@ use crate::model::{Family, LatentTree};
 use crate::moments::PairOptions;
 use crate::observer::Observer as _;
 use crate::parameters::discrete_tree;
-use crate::selection::{BicSearch, CandidateScore, ValidationSearch, by_bic, by_validation, hidden_chow_liu, states_by_bic};
+use crate::selection::{BicSearch, CandidateScore, ValidationSearch, by_bic, by_validation, states_by_bic};
+use crate::structure::hidden_chow_liu;
 use crate::structure::{ChowLiu, Contraction, LearnedStructure, LearnerName, StructureInput, StructureOptions, learn_structure};
 use crate::tree::Tree;
 

@@ -1,6 +1,7 @@
 //! Learning from one end to the other: what no stage sees by itself.
 
 mod numbers;
+mod states;
 mod structure;
 
 use std::sync::Arc;

@@ -5,13 +5,13 @@ use rayon::prelude::*;
 
 /// The vector that splits a graph best, and what it took.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fiedler {
+pub(crate) struct Fiedler {
     /// The eigenvector of the second smallest eigenvalue; its sign is arbitrary, its entries sum to 0 when weighted by degrees.
-    pub vector: Vec<f64>,
+    pub(crate) vector: Vec<f64>,
     /// The eigenvalue.
-    pub value: f64,
+    pub(crate) value: f64,
     /// Number of products with the matrix.
-    pub iterations: usize,
+    pub(crate) iterations: usize,
 }
 
 /// The eigenvector of the second smallest eigenvalue of `(D − A) x = λ D x`, where `A` is a symmetric matrix of weights ≥ 0 with
@@ -30,7 +30,7 @@ pub struct Fiedler {
 /// # Complexity
 /// O(n²) for each of some tens of iterations, in parallel; the result does not depend on the number of threads.
 #[must_use]
-pub fn fiedler_vector(affinity: &[f64], n: usize, tree: &[(usize, usize)], settled: f64) -> Fiedler {
+pub(crate) fn fiedler_vector(affinity: &[f64], n: usize, tree: &[(usize, usize)], settled: f64) -> Fiedler {
     const LARGEST_COUNT: usize = 150;
     const TOLERANCE: f64 = 1e-8;
     const UNCHANGED: usize = 10;

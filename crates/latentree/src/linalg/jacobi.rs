@@ -7,9 +7,9 @@
 
 /// Singular values in falling order with their vectors: `matrix = Σ_i values[i] · left_i · right_iᵀ`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Svd {
+pub(crate) struct Svd {
     /// Singular values, largest first.
-    pub values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
     left: Vec<f64>,
     right: Vec<f64>,
     n_rows: usize,
@@ -23,13 +23,13 @@ impl Svd {
 
     /// The left vector of the `ix`-th singular value; zeros may stand for that of a singular value 0.
     #[must_use]
-    pub fn left(&self, ix: usize) -> &[f64] {
+    pub(crate) fn left(&self, ix: usize) -> &[f64] {
         &self.left[ix * self.n_rows..(ix + 1) * self.n_rows]
     }
 
     /// The right vector of the `ix`-th singular value; zeros may stand for that of a singular value 0.
     #[must_use]
-    pub fn right(&self, ix: usize) -> &[f64] {
+    pub(crate) fn right(&self, ix: usize) -> &[f64] {
         &self.right[ix * self.n_cols..(ix + 1) * self.n_cols]
     }
 }
@@ -45,7 +45,7 @@ const MOST_SWEEPS: usize = 60;
 /// # Complexity
 /// O(s² l) for each of about ten rounds, with s the smaller and l the larger side.
 #[must_use]
-pub fn jacobi_svd(matrix: &[f64], n_rows: usize, n_cols: usize) -> Svd {
+pub(crate) fn jacobi_svd(matrix: &[f64], n_rows: usize, n_cols: usize) -> Svd {
     assert_eq!(matrix.len(), n_rows * n_cols, "the matrix has its cells");
     let transposed = n_rows > n_cols;
     let (count, length) = if transposed { (n_cols, n_rows) } else { (n_rows, n_cols) };

@@ -11,12 +11,11 @@ mod singular_values;
 mod symmetric;
 
 pub use cholesky::Cholesky;
-pub use fiedler::{Fiedler, fiedler_vector};
+pub(crate) use fiedler::fiedler_vector;
 pub use hungarian::cheapest_assignment;
-pub use jacobi::{Svd, jacobi_svd};
+pub(crate) use jacobi::{Svd, jacobi_svd};
 pub use matrix::Matrix;
-pub(crate) use range_finder::orthonormalise;
-pub use range_finder::{DenseOperator, LinearOperator, leading_singular_values};
+pub(crate) use range_finder::{DenseOperator, LinearOperator, leading_singular_values, orthonormalise};
 #[cfg(test)]
 pub(crate) use singular_values::singular_values;
-pub use symmetric::symmetric_eigen;
+pub(crate) use symmetric::symmetric_eigen;

@@ -12,7 +12,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::jacobi::{Svd, jacobi_svd};
 
 /// A matrix known by its products with vectors.
-pub trait LinearOperator {
+pub(crate) trait LinearOperator {
     /// Length of its columns.
     fn n_rows(&self) -> usize;
 
@@ -28,11 +28,11 @@ pub trait LinearOperator {
 
 /// A dense matrix, row by row.
 #[derive(Debug, Clone, Copy)]
-pub struct DenseOperator<'a> {
+pub(crate) struct DenseOperator<'a> {
     /// The cells.
-    pub cells: &'a [f64],
+    pub(crate) cells: &'a [f64],
     /// Length of a row.
-    pub n_cols: usize,
+    pub(crate) n_cols: usize,
 }
 
 impl LinearOperator for DenseOperator<'_> {
@@ -71,7 +71,7 @@ const SETTLED: f64 = 1e-9;
 /// # Complexity
 /// Per round `wanted + 8` products with the operator and its transpose, and O((wanted + 8)² (rows + columns)).
 #[must_use]
-pub fn leading_singular_values(operator: &dyn LinearOperator, wanted: usize, seed: u64) -> Svd {
+pub(crate) fn leading_singular_values(operator: &dyn LinearOperator, wanted: usize, seed: u64) -> Svd {
     let (n_rows, n_cols) = (operator.n_rows(), operator.n_cols());
     let wanted = wanted.min(n_rows).min(n_cols);
     let width = (wanted + EXTRA).min(n_rows).min(n_cols);

@@ -11,7 +11,7 @@ use nalgebra::{DMatrix, SymmetricEigen};
 /// # Complexity
 /// O(n³).
 #[must_use]
-pub fn symmetric_eigen(matrix: &[f64], n: usize) -> Option<(Vec<f64>, Vec<f64>)> {
+pub(crate) fn symmetric_eigen(matrix: &[f64], n: usize) -> Option<(Vec<f64>, Vec<f64>)> {
     assert_eq!(matrix.len(), n * n, "the matrix is square");
     if matrix.iter().any(|cell| !cell.is_finite()) {
         return None;

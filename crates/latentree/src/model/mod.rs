@@ -1,9 +1,8 @@
-//! Stage 5, model: a tree with its distributions ([`LatentTree`]), checked when built, and its file ([`ModelFile`]).
+//! Model: a tree with its distributions ([`LatentTree`]), checked when built. Its file is in [`format`](crate::format).
 
 mod correlation_lengths;
 mod distribution;
-mod file;
-mod format;
+mod edge_information;
 mod latent_tree;
 mod provenance;
 mod reroot;
@@ -13,10 +12,7 @@ mod state_order;
 pub(crate) mod test_models;
 
 pub use distribution::{Distribution, Emission, Table};
-pub(crate) use file::check_length;
-pub use file::{ModelFile, ReadModelOptions, read_model, read_model_from};
-pub(crate) use format::escape;
-pub use format::{to_bif, to_xmlbif};
+pub use edge_information::edge_information;
 pub use latent_tree::{Domain, Family, LatentTree, LatentTreeBuilder};
 pub use provenance::Provenance;
 pub use reroot::Marginal;

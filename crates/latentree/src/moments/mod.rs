@@ -1,4 +1,4 @@
-//! Stage 2, moments: mergeable statistics of rows.
+//! Moments: mergeable statistics of rows.
 //!
 //! Everything that touches rows is a pass that folds batches into an [`Accumulator`]: observe, merge, finish, and bytes in
 //! and out. [`fold`] runs a pass on the cores of this machine; on a cluster the same accumulator runs per partition and its

@@ -1,15 +1,17 @@
 //! Parameters: from a tree and statistics to a model.
 //!
 //! [`from_lengths`] is for families whose tables are given by distances: Gaussian trees and symmetric discrete ones. [`by_moments`] is for discrete
-//! hidden nodes over any leaves: tensor decompositions and linear solves. EM, for all families, is in [`em`](crate::em).
+//! hidden nodes over any leaves: tensor decompositions and linear solves. EM, for all families, is in [`em`].
 
 mod aligned_triplets;
 mod branches;
 mod by_moments;
 mod discrete_tree;
+pub mod em;
 mod from_lengths;
 mod hidden_fit;
 mod local_pairs;
+mod node_states;
 mod number_states;
 pub(crate) mod observed_edges;
 mod options;
@@ -25,4 +27,5 @@ pub use by_moments::{MomentModel, MomentOptions, by_moments};
 pub(crate) use discrete_tree::discrete_roots;
 pub use discrete_tree::discrete_tree;
 pub use from_lengths::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};
+pub use node_states::NodeStates;
 pub use options::{HiddenStates, ParameterMethod, ParameterOptions};

@@ -22,6 +22,7 @@ use crate::coordinates::column_numbers;
 use crate::data::{Batch, BatchSource, Kind, Schema};
 use crate::error::Result;
 use crate::index::NodeIx;
+use crate::information;
 use crate::model::{Distribution, LatentTree};
 use crate::moments::sums::{from_bytes, mismatch, to_bytes};
 use crate::moments::{Accumulator, fold};
@@ -203,7 +204,7 @@ fn hidden_size(n_a: usize, n_b: usize, k: usize) -> f64 {
 
 fn way(counts: &BTreeMap<(u32, u32), f64>, n_a: usize, n_b: usize, k: usize) -> Way {
     let weight: f64 = counts.values().sum();
-    let half_ln = 0.5 * weight.max(1.0).ln();
+    let half_ln = information::bic_cost(weight.max(1.0));
     let table = information(counts, n_a, n_b) - half_ln * table_size(n_a, n_b);
     let fit = PairFit::new(counts, n_a, n_b, k);
     let hidden = fit.information(counts) - half_ln * hidden_size(n_a, n_b, k);

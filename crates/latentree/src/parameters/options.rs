@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Alignment;
+use super::{Alignment, NodeStates};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::tensor::Decomposition;
@@ -118,6 +118,8 @@ pub struct ParameterOptions {
     pub method: ParameterMethod,
     /// States of the hidden variables.
     pub hidden_states: HiddenStates,
+    /// States of single hidden nodes of a given tree, instead of [`hidden_states`](Self::hidden_states).
+    pub states: NodeStates,
     /// How third moments are decomposed.
     pub decomposition: Decomposition,
     /// How the labels of hidden states are made to agree.
@@ -126,6 +128,16 @@ pub struct ParameterOptions {
 
 impl ParameterOptions {
     pub(crate) fn check(&self) -> Result<()> {
+        self.states.check()?;
+        if !self.states.is_empty() && self.alignment == Alignment::Huang {
+            return Err(Error::option(
+                "parameters.states",
+                "with `parameters.alignment` huang all hidden nodes have equally many states",
+            ));
+        }
+        if !self.states.is_empty() && matches!(self.method, ParameterMethod::Distances | ParameterMethod::None) {
+            return Err(Error::option("parameters.states", "`parameters.method` must be auto, moments, em or moments+em"));
+        }
         match self.hidden_states.fixed() {
             Some(n_states) => limits::check("parameters.hidden_states", n_states, 2..=limits::MOST_HIDDEN_STATES),
             None => Ok(()),

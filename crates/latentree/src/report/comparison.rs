@@ -5,8 +5,8 @@
 //! paired so that the tables of its children, whose own states are paired already, differ least (Hungarian method).
 //! The error of a table is Huang's `‖A − ÂΠ‖_F`.
 
-use super::View;
 use crate::error::Result;
+use crate::format::View;
 use crate::index::NodeIx;
 use crate::linalg::cheapest_assignment;
 use crate::model::{Distribution, Emission, Family, LatentTree};

@@ -3,13 +3,13 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::edge_information;
 use super::profile::{Found, most_informative};
 use super::steps::{Content, Steps, chain};
 use crate::data::Rows;
 use crate::error::Result;
 use crate::index::{NodeIx, VarIx};
 use crate::inference::{Inference, Score};
+use crate::model::edge_information;
 use crate::model::{Family, LatentTree};
 use crate::moments::{PairMoments, fold};
 use crate::observer::Observer;

@@ -20,12 +20,12 @@ use self::labels::Labels;
 use self::payload::{Details, Export, Fit, Misfit, MisfitTable, Payload, Row, Rows, Side, cut, finite, short};
 use self::rows::DataView;
 use super::steps::Steps;
-use super::{Format, View, render};
 use crate::data::BatchSource;
 use crate::error::{Error, Place, Result};
+use crate::format::{Format, ModelFile, View, render};
 use crate::index::{ColIx, NodeIx};
 use crate::inference::Score;
-use crate::model::{Family, LatentTree, ModelFile};
+use crate::model::{Family, LatentTree};
 use crate::observer::Observer;
 use crate::tree::Rooted;
 
@@ -256,17 +256,10 @@ fn fit(view: View<'_>, options: &PageOptions, computed: Option<&Score>) -> Fit {
 
 /// All formats, packed, as long as they fit the page.
 fn exports(view: View<'_>) -> Vec<Export> {
-    let formats = [
-        (Format::Json, "json"),
-        (Format::Newick, "nwk"),
-        (Format::Text, "txt"),
-        (Format::Dot, "dot"),
-        (Format::GraphMl, "graphml"),
-        (Format::Bif, "bif"),
-        (Format::XmlBif, "xmlbif"),
-    ];
+    let formats = [Format::Json, Format::Newick, Format::Text, Format::Dot, Format::GraphMl, Format::Bif, Format::XmlBif];
     let mut left = MOST_EXPORT_BYTES;
-    let exports = formats.into_iter().map(|(format, ending)| {
+    let exports = formats.into_iter().map(|format| {
+        let ending = format.ending();
         let none =
             |bytes: usize, problem: String| Export { format: format.name(), ending, bytes, packed: None, problem: Some(problem) };
         let text = match render(view, format) {

@@ -8,8 +8,9 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::steps::{Attached, Steps, chain, mutual_information};
+use super::steps::{Attached, Steps, chain};
 use crate::index::NodeIx;
+use crate::information;
 use crate::model::{LatentTree, Marginal};
 use crate::tree::{Link, Tree};
 
@@ -87,7 +88,7 @@ pub(super) fn most_informative_of_attached<'a>(
         .flat_map(|outcome| (0..above.len()).map(move |state| (outcome, state)))
         .map(|(outcome, state)| if prior[outcome] > 0.0 { joint(outcome, state) / prior[outcome] } else { above[state] })
         .collect();
-    let key = mutual_information(&prior, &given, above.len());
+    let key = information::of_table(&prior, &given, above.len());
     let start = Reached { key, node: parent, from: usize::MAX, attached: None, given };
     search(tree, steps, &prior, start, (None, Some(column.node)), wanted)
 }
@@ -113,12 +114,12 @@ fn search<'a>(
             let is_barred = |to: usize| node == first && Some(to) == barred;
             for step in steps.steps[node].iter().take(most).filter(|step| step.to != from && !is_barred(step.to)) {
                 let beyond = chain(&given, width, &step.table, step.n_states);
-                let key = mutual_information(prior, &beyond, step.n_states);
+                let key = information::of_table(prior, &beyond, step.n_states);
                 heap.push(Reached { key, node: step.to, from: node, attached: None, given: beyond });
             }
             for column in steps.attached[node].iter().take(most).filter(|column| !is_barred(column.node)) {
                 let outcomes = chain(&given, width, &column.outcomes, column.n_outcomes);
-                let key = mutual_information(prior, &outcomes, column.n_outcomes);
+                let key = information::of_table(prior, &outcomes, column.n_outcomes);
                 heap.push(Reached { key, node: column.node, from: node, attached: Some(column), given: given.clone() });
             }
             if Some(node) != origin && tree.is_observed(NodeIx::new(node)) {

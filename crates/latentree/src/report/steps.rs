@@ -2,6 +2,7 @@
 
 use super::channel;
 use crate::index::{ColIx, NodeIx};
+use crate::information;
 use crate::model::{Distribution, Emission, LatentTree, Marginal};
 
 /// A neighbour, and its distribution in every state of the node that the step leaves.
@@ -104,10 +105,10 @@ impl Steps {
         };
         for (node, marginal) in self.marginals.iter().enumerate() {
             let steps = std::mem::take(&mut self.steps[node]);
-            let order = strongest(&mut steps.iter().map(|step| mutual_information(marginal, &step.table, step.n_states)));
+            let order = strongest(&mut steps.iter().map(|step| information::of_table(marginal, &step.table, step.n_states)));
             self.steps[node] = order.into_iter().map(|ix| steps[ix].clone()).collect();
             let attached = std::mem::take(&mut self.attached[node]);
-            let order = strongest(&mut attached.iter().map(|it| mutual_information(marginal, &it.outcomes, it.n_outcomes)));
+            let order = strongest(&mut attached.iter().map(|it| information::of_table(marginal, &it.outcomes, it.n_outcomes)));
             self.attached[node] = order.into_iter().map(|ix| attached[ix].clone()).collect();
         }
     }
@@ -118,7 +119,7 @@ impl Steps {
         for (parent, attached) in self.attached.iter().enumerate() {
             let marginal = &self.marginals[parent];
             for it in attached {
-                let own = mutual_information(marginal, &it.outcomes, it.n_outcomes);
+                let own = information::of_table(marginal, &it.outcomes, it.n_outcomes);
                 let best: &mut Option<f64> = &mut information[it.node];
                 *best = Some(best.map_or(own, |best: f64| best.max(own)));
             }
@@ -138,19 +139,4 @@ pub(super) fn chain(first: &[f64], n_between: usize, second: &[f64], n_states: u
         }
     }
     out
-}
-
-/// Mutual information in nats of a node with these probabilities and another that is distributed by this table given it.
-pub(super) fn mutual_information(prior: &[f64], table: &[f64], n_states: usize) -> f64 {
-    let mut total = 0.0;
-    for state in 0..n_states {
-        let own: f64 = prior.iter().enumerate().map(|(from, weight)| weight * table[from * n_states + state]).sum();
-        for (from, &weight) in prior.iter().enumerate() {
-            let value = table[from * n_states + state];
-            if weight * value > 0.0 {
-                total += weight * value * (value / own).ln();
-            }
-        }
-    }
-    total.max(0.0)
 }

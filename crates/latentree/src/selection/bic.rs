@@ -23,9 +23,11 @@ use super::shape::{Shape, hidden_nodes};
 use super::statistics::{Statistics, node_of, spanning_links};
 use super::surgery::{drop_state, split_state};
 use crate::data::Rows;
-use crate::em::{Em, Merged, Smoothing, Start, template};
+use crate::information;
 use crate::model::LatentTree;
 use crate::moments::{PairMoments, Summary, fold};
+use crate::observer::Quiet;
+use crate::parameters::em::{Em, Merged, Smoothing, Start, template};
 use crate::tree::Tree;
 use crate::{Error, Observer, Result, VarIx};
 
@@ -96,15 +98,6 @@ pub(super) struct Workbench<'a> {
     observer: &'a dyn Observer,
 }
 
-/// Hands on the question whether to stop, and nothing else.
-pub(super) struct Quiet<'a>(pub(super) &'a dyn Observer);
-
-impl Observer for Quiet<'_> {
-    fn cancelled(&self) -> bool {
-        self.0.cancelled()
-    }
-}
-
 impl<'a> Workbench<'a> {
     pub(super) fn new(
         data: &'a dyn Rows,
@@ -120,7 +113,7 @@ impl<'a> Workbench<'a> {
     }
 
     fn half_ln_weight(&self) -> f64 {
-        0.5 * self.weight.max(2.0).ln()
+        information::bic_cost(self.weight.max(2.0))
     }
 
     /// Some passes of EM, and the score after them.

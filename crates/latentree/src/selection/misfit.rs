@@ -5,6 +5,7 @@
 
 use rayon::prelude::*;
 
+use crate::information::of_joint;
 use crate::model::{Distribution, LatentTree, Marginal};
 use crate::moments::PairMoments;
 use crate::{ColIx, NodeIx, Result, VarIx};
@@ -70,21 +71,8 @@ fn misfit(moments: &PairMoments, a: VarIx, b: VarIx, columns: [ColIx; 2], joint:
     let cells = table.iter().zip(joint).filter(|cell| *cell.0 > 0.0);
     let nats = cells.map(|(&count, &expected)| count * (count / (total * expected.max(1e-300))).ln()).sum();
     let n_b = moments.schema().column(columns[1]).kind.n_states()?;
-    let shares: Vec<f64> = table.iter().map(|count| count / total).collect();
-    Some(PairMisfit { a, b, nats, information: information(&shares, n_b), model_information: information(joint, n_b) })
-}
-
-/// Mutual information of a joint distribution, a row per state of the first.
-fn information(joint: &[f64], n_b: usize) -> f64 {
-    let mut columns = vec![0.0; n_b];
-    joint.chunks_exact(n_b).for_each(|row| columns.iter_mut().zip(row).for_each(|(sum, value)| *sum += value));
-    let mut sum = 0.0;
-    for row in joint.chunks_exact(n_b) {
-        let own: f64 = row.iter().sum();
-        let cells = row.iter().zip(&columns).filter(|cell| *cell.0 > 0.0);
-        sum += cells.map(|(value, column)| value * (value / (own * column)).ln()).sum::<f64>();
-    }
-    sum.max(0.0)
+    let information = of_joint(&table, n_b).max(0.0) / total;
+    Some(PairMisfit { a, b, nats, information, model_information: of_joint(joint, n_b).max(0.0) })
 }
 
 /// The joint distribution of a discrete node with every discrete node of its tree: a row per state of it.

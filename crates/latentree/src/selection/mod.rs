@@ -3,12 +3,10 @@
 //! - [`by_bic`] searches trees and numbers of states by the Bayesian information criterion: a model that explains the data with few parameters;
 //! - [`by_validation`] chooses among candidates by the likelihood of rows that were not learned from: a model that predicts. The two want different models;
 //! - [`scored_candidates`] lists what Chow–Liu grouping could add to the Chow–Liu tree, with gains of BIC, for a rule or a person to choose from;
-//! - [`hidden_chow_liu`] is the tree with one hidden node per variable;
 //! - [`pair_misfits`] tells which pairs of variables a model fails to explain.
 
 mod bic;
 mod growth;
-mod hidden_chow_liu;
 mod islands;
 mod misfit;
 mod options;
@@ -23,7 +21,6 @@ mod tests;
 mod validation;
 
 pub use bic::{BicSearch, by_bic};
-pub use hidden_chow_liu::hidden_chow_liu;
 pub use misfit::{PairMisfit, pair_misfits};
 pub use options::{Criterion, SelectionOptions};
 pub use regularised::{Candidates, LocalLearner, ScoredCandidate, scored_candidates};

@@ -8,10 +8,11 @@
 
 use std::sync::Arc;
 
-use super::bic::Quiet;
 use crate::data::{Batch, BatchSource, Block, ColumnData, Dataset, JournaledRows, Kind, Rows, Schema};
 use crate::distance::DistanceMatrix;
-use crate::em::{Em, Smoothing, Start, template};
+use crate::information;
+use crate::observer::Quiet;
+use crate::parameters::em::{Em, Smoothing, Start, template};
 use crate::structure::{
     Candidate, NeighborJoining, RecursiveGrouping, StructureLearner, apply, candidates, completed, contract_short,
     distance_spanning_tree,
@@ -197,7 +198,7 @@ fn score(data: &dyn Rows, candidate: Candidate, hidden_states: usize, observer: 
     }
     let parameters = with_parameters as i64 - without_parameters as i64;
     let log_likelihood_gain = with - without;
-    let bic_gain = log_likelihood_gain - 0.5 * parameters as f64 * weight.max(1.0).ln();
+    let bic_gain = log_likelihood_gain - parameters as f64 * information::bic_cost(weight.max(1.0));
     Ok(ScoredCandidate { candidate, log_likelihood_gain, parameters, bic_gain })
 }
 

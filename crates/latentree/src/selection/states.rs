@@ -3,11 +3,12 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::bic::{BicSearch, Quiet, Workbench, with_states};
+use super::bic::{BicSearch, Workbench, with_states};
 use crate::data::Rows;
-use crate::em::{Em, Start, template};
 use crate::model::LatentTree;
 use crate::moments::PairMoments;
+use crate::observer::Quiet;
+use crate::parameters::em::{Em, Start, template};
 use crate::tree::Tree;
 use crate::{Observer, Result};
 

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::shape::{Shape, hidden_nodes};
 use crate::data::{Batch, Kind, Rows, Schema};
 use crate::inference::Inference;
+use crate::information;
 use crate::model::{Distribution, Emission, LatentTree, Table};
 use crate::moments::Summary;
 use crate::tree::Rooted;
@@ -204,19 +205,7 @@ impl Statistics {
     /// Mutual information, in nats over all rows, of what is believed of two hidden nodes.
     pub(super) fn information(&self, a: usize, b: usize) -> f64 {
         let (joint, n_b) = (self.joint(a, b), self.states(b).len());
-        let total: f64 = joint.iter().sum();
-        let mut columns = vec![0.0; n_b];
-        joint.chunks_exact(n_b).for_each(|row| columns.iter_mut().zip(row).for_each(|(sum, value)| *sum += value));
-        let mut information = 0.0;
-        for row in joint.chunks_exact(n_b) {
-            let own: f64 = row.iter().sum();
-            for (value, column) in row.iter().zip(&columns) {
-                if *value > 0.0 {
-                    information += value * (value * total / (own * column)).ln();
-                }
-            }
-        }
-        information
+        information::of_joint(&joint, n_b)
     }
 
     /// A model of a shape whose hidden node `ix` is node `from[ix]` here: tables as the posteriors have them, leaf distributions smoothed by a

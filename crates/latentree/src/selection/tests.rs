@@ -9,11 +9,12 @@ use super::statistics::{Statistics, node_of, spanning_links};
 use super::surgery::{drop_state, split_state};
 use super::*;
 use crate::data::Dataset;
-use crate::em::{Em, Start, template};
 use crate::inference::Inference;
 use crate::model::LatentTree;
 use crate::moments::{PairMoments, Summary, fold};
+use crate::parameters::em::{Em, Start, template};
 use crate::simulate::{ParameterFamily, Shape as SimulatedShape, Simulation};
+use crate::structure::hidden_chow_liu;
 use crate::structure::{DEFAULT_CONTRACTION, LearnerName, StructureInput, StructureOptions, learn_structure};
 use crate::{Silent, VarIx};
 

@@ -10,10 +10,10 @@
 //! Time is bounded by a rule that looks at sizes, never at the clock: a candidate is left out when one pass over the rows would take more than [`MOST_WORK`]
 //! multiplications. So the same data give the same model everywhere.
 
-use super::bic::Quiet;
 use crate::data::Rows;
-use crate::em::{Em, EmFit, Merged, Smoothing, Start, template};
 use crate::model::LatentTree;
+use crate::observer::Quiet;
+use crate::parameters::em::{Em, EmFit, Merged, Smoothing, Start, template};
 use crate::tree::Tree;
 use crate::{Error, Observer, Result};
 

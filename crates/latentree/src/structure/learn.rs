@@ -25,15 +25,14 @@ use serde::{Deserialize, Serialize};
 use super::{
     ChowLiu, ChowLiuBlind, ChowLiuNeighborJoining, ChowLiuRecursiveGrouping, Contraction, CorrelationSample, LearnerName,
     NeighborJoining, ParallelLocalGrouping, RecursiveGrouping, SpectralNeighborJoining, StructureLearner, WishartCorrelations,
-    by_likelihood, contract_short, distance_spanning_tree, drawn_halves, least_squares_lengths, likeliest_lengths,
-    with_bootstrap_support,
+    by_likelihood, contract_short, distance_spanning_tree, drawn_halves, hidden_chow_liu, least_squares_lengths,
+    likeliest_lengths, with_bootstrap_support,
 };
 use crate::distance::{DistanceMatrix, DistanceOptions, Estimator, choose_estimator, determinants, estimate, from_correlations};
 use crate::error::{Error, Place, Result, Shortened};
 use crate::limits;
 use crate::moments::{Accumulator, BlockMoments, PairMoments};
-use crate::observer::Observer;
-use crate::selection::hidden_chow_liu;
+use crate::observer::{Observer, Quiet};
 use crate::tree::Tree;
 
 /// Most variables for which `auto` polishes by likelihood, whose time grows with their cube.
@@ -155,15 +154,6 @@ pub struct LearnedStructure {
     pub penalty: Option<&'static str>,
     /// Whether lengths are at their optimum.
     pub converged: bool,
-}
-
-/// Passes on the wish to stop and nothing else.
-struct Quiet<'a>(&'a dyn Observer);
-
-impl Observer for Quiet<'_> {
-    fn cancelled(&self) -> bool {
-        self.0.cancelled()
-    }
 }
 
 /// Learns a tree, or a forest.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::DEFAULT_CONTRACTION;
-use super::thresholds::rounding_error;
+use super::lengths::rounding_error;
 use crate::distance::DistanceMatrix;
 use crate::error::{Error, Result};
 
@@ -35,7 +35,7 @@ pub enum LearnerName {
     ChowLiuBlind,
     /// [`ParallelLocalGrouping`](super::ParallelLocalGrouping).
     ParallelLocalGrouping,
-    /// The hidden Chow–Liu tree, [`hidden_chow_liu`](crate::selection::hidden_chow_liu).
+    /// The hidden Chow–Liu tree, [`hidden_chow_liu`](super::hidden_chow_liu).
     HiddenChowLiu,
     /// Of the candidates of `clrg`, those that raise BIC; see [`scored_candidates`](crate::selection::scored_candidates).
     RegularisedRecursiveGrouping,

@@ -1,22 +1,27 @@
 //! Trees by likelihood: several starts, polished under a prior of trees, the looser of two priors taken where held-out rows ask for it.
 //!
-//! The prior ([`polish`](super::polish)) adapts to how resolved the tree is, so that one serves wide stars, complete trees and long
+//! The prior ([`polish`](polish)) adapts to how resolved the tree is, so that one serves wide stars, complete trees and long
 //! chains: with enough rows it finds each of them. Where rows are so few that most of the true tree cannot be seen, a tree with too many hidden
 //! nodes predicts better than one with too few. The rows are split into two halves once; a tree polished on one half
 //! is scored on the other, both ways, and the looser prior is used if it gains more than half a unit for every variable: less than that says little, as
 //! all rows show more of the tree than half of them.
 
+mod gaussian_tree;
+mod local_star;
+mod pair_rows;
+mod polish;
+
 use rayon::prelude::*;
 
-use super::gaussian_tree::GaussianTree;
-use super::pair_rows::PairRows;
-use super::polish::{Penalty, polish};
 use crate::distance::DistanceMatrix;
 use crate::error::{Error, Place, Result};
 use crate::index::ColIx;
 use crate::moments::PairMoments;
 use crate::observer::Observer;
 use crate::tree::Tree;
+use gaussian_tree::GaussianTree;
+use pair_rows::PairRows;
+use polish::{Penalty, polish};
 
 /// Correlations of some rows, enough for the likelihood of a Gaussian tree.
 #[derive(Debug, Clone, PartialEq)]

@@ -65,7 +65,6 @@ pub use components::Components;
 pub use fit::{Fit, Verdict};
 pub use options::{Decomposition, Options};
 pub use recovery::Mixture;
-pub use sidiwo::two_component_angle;
 pub use spectrum::{Spectrum, cell_noise};
 pub use whitened::WhitenedTensor;
 pub use whitening::Whitening;

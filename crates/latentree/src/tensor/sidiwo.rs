@@ -29,22 +29,6 @@ use super::whitened::WhitenedTensor;
 const SETTLED: f64 = 1e-14;
 const DEFAULT_SWEEPS: usize = 100;
 
-/// The angle θ by which two coordinates are turned so that the off-diagonal cells of 2×2 symmetric slices have the least sum of
-/// squares: the global minimum, in `(−π/4, π/4]`. `slices` yields `(h_11, h_12, h_22)` of each.
-///
-/// The new axes are `(cos θ, sin θ)` and `(−sin θ, cos θ)`. With `a = −sin θ` this minimises Ruffini's F (2019, Theorem 5.3.3).
-#[must_use]
-pub fn two_component_angle(slices: impl IntoIterator<Item = (f64, f64, f64)>) -> f64 {
-    let (mut ff, mut gg, mut fg) = (0.0, 0.0, 0.0);
-    for (h11, h12, h22) in slices {
-        let (f, g) = (h11 - h22, 2.0 * h12);
-        ff += f * f;
-        gg += g * g;
-        fg += f * g;
-    }
-    0.25 * (2.0 * fg).atan2(ff - gg)
-}
-
 /// Turns slices (cell (i, j) of slice r at `(i·k + j)·l + r`) to be as diagonal as possible, and the rows of `rotation` with
 /// them. Returns the sweeps made and whether they settled. Allocates nothing.
 pub(super) fn diagonalise(cells: &mut [f64], l: usize, k: usize, rotation: &mut [f64], most_sweeps: usize) -> (usize, bool) {

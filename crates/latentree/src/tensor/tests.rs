@@ -165,46 +165,42 @@ fn factors_of_pair_moments_whiten_as_the_moments_themselves() {
 }
 
 #[test]
-fn exchangeable_views_are_recovered_from_one_matrix_its_factor_and_its_slices() {
+fn exchangeable_views_are_recovered_from_one_matrix_and_its_slices() {
     for seed in 0..60_u64 {
         let mut rng = ChaCha8Rng::seed_from_u64(2000 + seed);
         let (k, d) = (1 + seed as usize % 6, 7 + seed as usize % 4);
         let mut truth = Truth::random(&mut rng, k, [d; 3]);
         truth.means = [0; 3].map(|_| truth.means[0].clone());
         let moment = truth.pair(0, 0);
-        let factor = leading_singular_values(&DenseOperator { cells: moment.cells(), n_cols: d }, k + 1, 3);
         let triple = truth.triple();
-        for whitening in
-            [Whitening::of_symmetric(&moment, k, 0.0).unwrap(), Whitening::of_symmetric_factor(&factor, k, 0.0).unwrap()]
-        {
-            let slices: Vec<f64> = triple
-                .chunks_exact(d * d)
-                .flat_map(|slice| {
-                    let slice = Matrix::new(d, d, slice.to_vec());
-                    whitening.whitener(0).transposed_times(&slice.times(whitening.whitener(0))).cells().to_vec()
-                })
-                .collect();
-            let slices = WhitenedTensor::slices(k, &slices).unwrap();
-            let first = &truth.first()[0];
-            for method in Decomposition::ALL {
-                let whole = method.decompose(&whitening.whiten(&triple).unwrap(), &Options::new()).unwrap();
-                let (weight, mean) = truth.error(&Mixture::recover(&whitening, &whole, None).unwrap());
+        let whitening = Whitening::of_symmetric(&moment, k, 0.0).unwrap();
+        let slices: Vec<f64> = triple
+            .chunks_exact(d * d)
+            .flat_map(|slice| {
+                let slice = Matrix::new(d, d, slice.to_vec());
+                whitening.whitener(0).transposed_times(&slice.times(whitening.whitener(0))).cells().to_vec()
+            })
+            .collect();
+        let slices = WhitenedTensor::slices(k, &slices).unwrap();
+        let first = &truth.first()[0];
+        for method in Decomposition::ALL {
+            let whole = method.decompose(&whitening.whiten(&triple).unwrap(), &Options::new()).unwrap();
+            let (weight, mean) = truth.error(&Mixture::recover(&whitening, &whole, None).unwrap());
+            assert!(weight < 1e-8 && mean < 1e-8, "seed {seed} {method}: {weight:.1e} {mean:.1e}");
+            let Ok(components) = method.decompose(&slices, &Options::new()) else {
+                assert_eq!(method, Decomposition::Tpm);
+                continue;
+            };
+            assert!(components.residual < 1e-9, "{method} {components:?}");
+            let by_slices = Mixture::from_slices(&slices, &components, first, None).unwrap();
+            let projected = Mixture::from_slices(&slices, &components, first, Some(&whitening)).unwrap();
+            let by_moments = Mixture::recover(&whitening, &components, Some(&[first])).unwrap();
+            let shrunk = Mixture::recover_shrunk(&whitening, &components, first).unwrap();
+            for mixture in [by_slices, projected, by_moments, shrunk] {
+                let (weight, mean) = truth.error(&mixture);
                 assert!(weight < 1e-8 && mean < 1e-8, "seed {seed} {method}: {weight:.1e} {mean:.1e}");
-                let Ok(components) = method.decompose(&slices, &Options::new()) else {
-                    assert_eq!(method, Decomposition::Tpm);
-                    continue;
-                };
-                assert!(components.residual < 1e-9, "{method} {components:?}");
-                let by_slices = Mixture::from_slices(&slices, &components, first, None).unwrap();
-                let projected = Mixture::from_slices(&slices, &components, first, Some(&whitening)).unwrap();
-                let by_moments = Mixture::recover(&whitening, &components, Some(&[first])).unwrap();
-                let shrunk = Mixture::recover_shrunk(&whitening, &components, first).unwrap();
-                for mixture in [by_slices, projected, by_moments, shrunk] {
-                    let (weight, mean) = truth.error(&mixture);
-                    assert!(weight < 1e-8 && mean < 1e-8, "seed {seed} {method}: {weight:.1e} {mean:.1e}");
-                }
-                assert!(Mixture::recover(&whitening, &components, None).is_err(), "slices do not tell weights");
             }
+            assert!(Mixture::recover(&whitening, &components, None).is_err(), "slices do not tell weights");
         }
     }
 }
@@ -436,8 +432,6 @@ fn two_components_are_exact_for_any_number_of_slices() {
             c[0] * a.powi(4) + c[1] * a.powi(3) * root + c[2] * a * root + c[3] * a * a + c[4]
         };
         let least = (0..=20_000).map(|ix| cost(-1.0 + f64::from(ix) * 1e-4)).fold(f64::INFINITY, f64::min);
-        let angle = two_component_angle(slices.iter().copied());
-        assert!(cost(-angle.sin()) <= least + 1e-12, "{} {least}", cost(-angle.sin()));
         let cells: Vec<f64> = slices.iter().flat_map(|&(a, b, d)| [a, b, b, d]).collect();
         let components = Decomposition::Sidiwo.decompose(&WhitenedTensor::slices(2, &cells).unwrap(), &Options::new()).unwrap();
         let off = |x: &[f64], y: &[f64]| -> f64 {

@@ -54,28 +54,6 @@ impl Whitening {
         Self::of_eigenvectors((d, d), &values, &vectors, n_components, cell_noise)
     }
 
-    /// Whitening of one symmetric matrix given by its leading singular values, which
-    /// [`leading_singular_values`](crate::linalg::leading_singular_values) finds without the matrix ever being written down. Ask it for
-    /// k + 1 of them, so that the gap is known. Directions with a negative eigenvalue are noise and dropped.
-    ///
-    /// # Errors
-    /// If there are not k positive eigenvalues among them.
-    pub fn of_symmetric_factor(factor: &Svd, n_components: usize, cell_noise: f64) -> Result<Self> {
-        let (mut values, mut vectors) = (Vec::new(), Vec::new());
-        for (ix, &value) in factor.values.iter().enumerate() {
-            let (left, right) = (factor.left(ix), factor.right(ix));
-            if left.len() != right.len() {
-                return Err(Error::option("pair moments", format!("{} x {} is not square", left.len(), right.len())));
-            }
-            if left.iter().zip(right).map(|(x, y)| x * y).sum::<f64>() > 0.0 {
-                values.push(value);
-                vectors.push(left.to_vec());
-            }
-        }
-        let d = vectors.first().map_or(0, Vec::len);
-        Self::of_eigenvectors((d, d), &values, &vectors, n_components, cell_noise)
-    }
-
     fn of_eigenvectors(sizes: (usize, usize), values: &[f64], vectors: &[Vec<f64>], k: usize, noise: f64) -> Result<Self> {
         let spectrum = Spectrum::new((0, 0), sizes, values.to_vec(), k, noise);
         check_rank(k, values, "the second moment")?;
@@ -126,7 +104,7 @@ impl Whitening {
     ///
     /// # Errors
     /// As [`of_views`](Self::of_views).
-    pub fn of_view_factors(factors: [&Svd; 3], n_components: usize, cell_noise: f64) -> Result<Self> {
+    pub(crate) fn of_view_factors(factors: [&Svd; 3], n_components: usize, cell_noise: f64) -> Result<Self> {
         if factors.iter().any(|factor| factor.values.is_empty()) {
             return Err(Error::option("pair moments", "a factor has no singular values"));
         }

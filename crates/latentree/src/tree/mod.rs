@@ -5,19 +5,18 @@
 mod contract;
 mod groups;
 mod isomorphism;
-mod json;
 mod minimal;
-mod newick;
+mod observed;
 mod path_lengths;
 mod robinson_foulds;
 mod rooted;
 mod splits;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use groups::structure_error;
 pub use isomorphism::{match_hidden, same_structure};
-pub use newick::Observed;
+pub use observed::Observed;
 pub use path_lengths::PathLengths;
 pub use robinson_foulds::{RobinsonFoulds, robinson_foulds};
 pub use rooted::Rooted;

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::simulate::Shape;
 
-pub(super) fn rng(seed: u64) -> ChaCha8Rng {
+pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
@@ -21,7 +21,7 @@ fn random_tree(rng: &mut ChaCha8Rng, n_observed: usize) -> Tree {
 }
 
 /// A random forest that may have hidden leaves, hidden nodes of degree 2 and hidden trees, with some lengths and supports.
-pub(super) fn random_forest(rng: &mut ChaCha8Rng, n_nodes: usize) -> Tree {
+pub(crate) fn random_forest(rng: &mut ChaCha8Rng, n_nodes: usize) -> Tree {
     let share = rng.random_range(0.0..1.0);
     let mut nodes = Vec::new();
     let mut edges = Vec::new();
@@ -58,7 +58,7 @@ fn shuffled(tree: &Tree, rng: &mut ChaCha8Rng) -> (Tree, Vec<NodeIx>) {
 type NamedEdges = BTreeMap<(String, String), (Option<u64>, Option<u64>)>;
 
 /// Everything about a tree but the order of nodes and edges, lengths by their bits.
-pub(super) fn content(tree: &Tree) -> (BTreeMap<String, bool>, NamedEdges) {
+pub(crate) fn content(tree: &Tree) -> (BTreeMap<String, bool>, NamedEdges) {
     let nodes = tree.nodes().iter().map(|node| (node.name.clone(), node.observed)).collect();
     let edges = tree.edges().map(|edge| {
         let mut ends = [tree.name(edge.a).to_owned(), tree.name(edge.b).to_owned()];

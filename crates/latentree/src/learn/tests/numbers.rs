@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::data::{Dataset, Kind, Schema};
 use crate::distance::Estimator;
-use crate::em::Em;
 use crate::inference::Inference;
 use crate::learn::{Learned, Learning, ParameterMethod, Source};
 use crate::model::{Distribution, Domain, Emission, Family, LatentTree, Table};
 use crate::moments::{PairMoments, fold};
 use crate::observer::Silent;
+use crate::parameters::em::Em;
 use crate::structure::LearnerName;
 use crate::tree::{Edge, Node, Tree};
 use crate::{NodeIx, VarIx};

@@ -7,6 +7,7 @@ use super::layout::{Map, cell};
 use super::wide::{WideTables, key, parts};
 use crate::data::Schema;
 use crate::index::ColIx;
+use crate::information;
 
 impl PairMoments {
     /// The columns.
@@ -265,7 +266,7 @@ impl PairMoments {
         if n <= 0.0 {
             return None;
         }
-        let term = |joint: f64, a: f64, b: f64| if joint > 0.0 { joint / n * (joint * n / (a * b)).ln() } else { 0.0 };
+        let term = |joint: f64, a: f64, b: f64| joint / n * information::pointwise(joint, a, b, n);
         let mut sum = 0.0;
         if i != j && self.is_binary(i) && self.is_binary(j) {
             let [n00, n01, n10, n11] = self.binary_table(i, j);

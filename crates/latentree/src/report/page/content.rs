@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::payload::{Entry, finite, short};
+use crate::format::View;
 use crate::index::{ColIx, NodeIx};
+use crate::model::edge_information;
 use crate::model::{Domain, Family, LatentTree, Marginal};
 use crate::report::profile::{Found, Lengths, correlations, most_informative, most_informative_of_attached, nearest};
 use crate::report::steps::{Content, Steps, chain};
-use crate::report::{View, edge_information};
 use crate::tree::Tree;
 
 /// States of a node that are shown.
