@@ -21,7 +21,7 @@ from ._warnings import NotFittedError, warn_all
 #: Options that are handed on to the library under their own names.
 _LEARN_OPTIONS = (
     "structure parameters distance significance smoothing epsilon tau contract bootstrap decomposition alignment start restarts "
-    "em_iterations em_tolerance em_smoothing weight_kind memory select validation_fraction accept states"
+    "em_iterations em_tolerance em_smoothing weight_kind memory select effort validation_fraction accept states"
 ).split()
 #: What the ending of a file asks for; none asks for the model file.
 _FORMATS = {
@@ -66,7 +66,10 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         How parameters are learned: ``auto`` (from the lengths of edges where all columns are continuous, else ``moments+em``), ``moments+em``,
         ``moments``, ``em``, ``distances`` or ``none`` (the tree alone).
     select : str, optional
-        Search for the best tree and numbers of states: by ``bic``, or by ``validation`` (``validation_fraction`` is needed).
+        Search for the best tree and numbers of states by ``bic`` or ``validation`` (needs ``validation_fraction``), or not at all
+        (``none``). By default ``bic``, or ``validation`` with a ``validation_fraction``, unless a ``structure`` or ``tree`` is given.
+    effort : str, optional
+        How much work the search does: ``quick`` (no search), ``normal`` (default) or ``thorough``.
     validation_fraction : float, optional
         Share of the rows that is held out: EM ends when their likelihood does not rise any more.
     accept : list of str, optional
@@ -178,6 +181,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         parameters: str = "auto",
         *,
         select: str | None = None,
+        effort: str | None = None,
         validation_fraction: float | None = None,
         accept: list[str] | None = None,
         states: Mapping[str, int] | None = None,
@@ -209,6 +213,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self.n_states = n_states
         self.parameters = parameters
         self.select = select
+        self.effort = effort
         self.validation_fraction = validation_fraction
         self.accept = accept
         self.states = states

@@ -20,7 +20,7 @@ const fn flag(path: &'static str, flag: &'static str, value: &'static str, help:
 
 /// All of them, in the order of the help.
 #[rustfmt::skip]
-pub(crate) const LEARN_FLAGS: [LearnFlag; 21] = [
+pub(crate) const LEARN_FLAGS: [LearnFlag; 22] = [
     flag("structure.learner", "structure", "NAME", "Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind, plrg, reg-clrg, reg-clnj or hclt [default: auto]"),
     flag("distance.estimator", "distance", "NAME", "Which distance: auto, gaussian, logdet, multivariate, symmetric or canonical [default: auto]"),
     flag("parameters.hidden_states", "hidden-states", "K|auto", "States of the hidden variables, 2 to 1000, or auto: as many as BIC, or the validation rows, ask for [default: 2; continuous columns alone give Gaussian hidden variables unless this is given]"),
@@ -40,7 +40,8 @@ pub(crate) const LEARN_FLAGS: [LearnFlag; 21] = [
     flag("em.tolerance", "em-tolerance", "GAIN", "Relative gain of the log-likelihood at which EM ends [default: 1e-7]"),
     flag("em.smoothing", "em-smoothing", "WEIGHT", "Pseudo-count that EM adds to every cell of its tables [default: 0.01; chosen with --select validation]"),
     flag("selection.validation", "validation", "FILE|FRACTION", "Rows to validate on: EM stops where their likelihood stops rising. A file with the same columns, or a share of the rows such as 0.1"),
-    flag("selection.criterion", "select", "CRITERION", "Search for the best tree (with --structure auto) and numbers of states by this: bic, or validation (the likelihood of the --validation rows)"),
+    flag("selection.criterion", "select", "CRITERION", "Search for the best tree (with --structure auto) and numbers of states by this: bic, validation (the likelihood of the --validation rows), or none: learn one tree [default: bic; validation with --validation]"),
+    flag("selection.effort", "effort", "EFFORT", "How much work the search does, counted in work and not in seconds: quick (no search), normal or thorough [default: normal]"),
     flag("selection.accept", "accept", "V3,V7", "With reg-clrg and reg-clnj, take the candidates of these inner nodes only"),
 ];
 

@@ -35,7 +35,7 @@ pub(crate) fn to_python(error: Error) -> PyErr {
 }
 
 /// Sentences that speak of files, and what to say to callers of Python instead.
-const PHRASES: [(&str, &str); 10] = [
+const PHRASES: [(&str, &str); 11] = [
     ("learn its parameters first, with this tree as `learn.tree`", "learn its parameters first: LatentTree(tree=...).fit(X)"),
     ("write missing values as an empty field", "write missing values as NaN or None"),
     ("write a missing value as an empty field", "write a missing value as NaN or None"),
@@ -69,6 +69,7 @@ pub(crate) const ARGUMENTS: [(&str, &str); 23] = [
     ("em.tolerance", "em_tolerance"),
     ("em.smoothing", "em_smoothing"),
     ("selection.criterion", "select"),
+    ("selection.effort", "effort"),
     ("selection.validation", "validation_fraction"),
     ("selection.accept", "accept"),
     ("weight_kind", "weight_kind"),

@@ -15,6 +15,11 @@ pub trait Observer: Sync {
     fn cancelled(&self) -> bool {
         false
     }
+
+    /// Whether a search should end at the next chance with the best model so far.
+    fn stop_early(&self) -> bool {
+        false
+    }
 }
 
 /// The observer that listens to nothing.

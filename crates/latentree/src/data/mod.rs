@@ -10,7 +10,7 @@ mod read;
 pub(crate) mod row_order;
 mod rows;
 mod schema;
-mod select;
+pub(crate) mod select;
 mod source;
 mod weights;
 mod write;

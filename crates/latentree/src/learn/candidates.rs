@@ -18,7 +18,7 @@ impl Learning {
     /// # Errors
     /// [`Error::Option`] if there are no rows; as [`run`](Self::run).
     pub fn candidates(&self, source: Source<'_>, observer: &dyn Observer) -> Result<Candidates> {
-        self.options.check(self.has_validation())?;
+        self.options.check(self.has_validation(), self.tree.is_some())?;
         let Source::Rows(rows) = source else {
             return Err(Error::option("learn.candidates", "they are compared by models of rows; learn from the data"));
         };

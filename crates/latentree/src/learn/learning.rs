@@ -10,7 +10,7 @@ use crate::memory::MemoryBudget;
 use crate::moments::PairMoments;
 use crate::parameters::em::EmStart;
 use crate::parameters::{Alignment, HiddenStates, ParameterMethod};
-use crate::selection::Criterion;
+use crate::selection::{Criterion, Effort};
 use crate::structure::{Contraction, LearnerName};
 use crate::tensor::Decomposition;
 use crate::tree::Tree;
@@ -206,6 +206,13 @@ impl Learning {
         self
     }
 
+    /// How much work a search does.
+    #[must_use]
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.options.selection.effort = Some(effort);
+        self
+    }
+
     /// A directory in which fits of EM and their states are kept ([`Journal`](crate::Journal)), and from which a run goes on: the result has the
     /// same bytes as if it had never been interrupted.
     #[must_use]
@@ -234,11 +241,6 @@ impl Learning {
     pub fn seed(mut self, seed: u64) -> Self {
         self.options.seed = seed;
         self
-    }
-
-    /// The criterion that decides, if one does.
-    pub(super) fn criterion(&self) -> Option<Criterion> {
-        self.options.criterion(self.has_validation())
     }
 
     pub(super) fn has_validation(&self) -> bool {

@@ -55,4 +55,4 @@ pub use structure::tree_over;
 
 pub use crate::parameters::em::EmStart;
 pub use crate::parameters::{HiddenStates, ParameterMethod};
-pub use crate::selection::Criterion;
+pub use crate::selection::{Criterion, Effort};

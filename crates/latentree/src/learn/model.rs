@@ -10,7 +10,6 @@ use crate::data::Rows;
 use crate::distance::Estimator;
 use crate::error::{Error, Result};
 use crate::format::ModelFile;
-use crate::moments::{PairMoments, fold};
 use crate::observer::Observer as _;
 use crate::parameters::{FamilyByLengths, family_by_lengths, from_lengths};
 use crate::selection::CandidateScore;
@@ -50,13 +49,7 @@ impl Run<'_> {
         moments: &Moments,
         rows: &dyn Rows,
     ) -> Result<Fitted> {
-        // The search looks at the columns themselves, where distances may have seen bins of them.
-        let plain = if moments.are_of_other_columns() {
-            Some(fold(&mut *rows.open()?, PairMoments::new(Arc::clone(rows.schema()))?, self.observer)?)
-        } else {
-            None
-        };
-        let evidence = Evidence { rows, moments: plain.as_ref().unwrap_or(&moments.whole), coordinates: None };
+        let evidence = Evidence { rows, moments: &moments.whole, coordinates: None };
         let found = self.search(criterion, kept.as_ref(), &evidence)?;
         let provenance = self.provenance(kept.as_ref(), Some(moments.n_rows()));
         let provenance =

@@ -8,7 +8,7 @@ use crate::distance::DistanceOptions;
 use crate::error::{Error, Result};
 use crate::parameters::em::EmOptions;
 use crate::parameters::{HiddenStates, ParameterMethod, ParameterOptions};
-use crate::selection::{Criterion, SelectionOptions};
+use crate::selection::{Criterion, Effort, SelectionOptions};
 use crate::structure::{LearnerName, StructureOptions};
 
 /// Everything that the result of learning depends on, besides the data.
@@ -107,11 +107,34 @@ impl LearnOptions {
         paths
     }
 
-    /// The criterion that decides, if one does. Numbers of states that are to be found are found by the validation rows where there are some,
-    /// else by BIC.
-    pub(super) fn criterion(&self, has_validation: bool) -> Option<Criterion> {
-        let by_states = if has_validation { Criterion::Validation } else { Criterion::Bic };
-        self.selection.criterion.or((self.parameters.hidden_states == HiddenStates::Auto).then_some(by_states))
+    /// The criterion that decides, if one does. By default the tree of the learner `auto` is searched for, and numbers of states that are to be found are found, by the
+    /// validation rows where there are some, else by BIC. `is_tree_given` keeps the tree, and with it two states unless others are asked for.
+    pub(super) fn criterion(&self, has_validation: bool, is_tree_given: bool) -> Option<Criterion> {
+        let by_default = if has_validation { Criterion::Validation } else { Criterion::Bic };
+        match self.selection.criterion {
+            Some(Criterion::None) => None,
+            Some(criterion) => Some(criterion),
+            None if self.parameters.hidden_states == HiddenStates::Auto => Some(by_default),
+            None if self.searches_by_default() && !is_tree_given => Some(by_default),
+            None => None,
+        }
+    }
+
+    /// Whether a search was asked for, rather than being what is done by default.
+    pub(super) fn asks_for_search(&self) -> bool {
+        matches!(self.selection.criterion, Some(Criterion::Bic | Criterion::Validation))
+            || self.parameters.hidden_states == HiddenStates::Auto
+    }
+
+    /// Whether nothing that was asked for speaks against a search.
+    fn searches_by_default(&self) -> bool {
+        self.structure.learner == LearnerName::Auto
+            && self.structure.bootstrap.is_none()
+            && self.structure.contract.text().is_none()
+            && self.distance == DistanceOptions::default()
+            && self.selection.effort != Some(Effort::Quick)
+            && self.em.start.is_none()
+            && [ParameterMethod::Auto, ParameterMethod::Em, ParameterMethod::MomentsAndEm].contains(&self.parameters.method)
     }
 
     /// Whether the learner is one that scores candidates on rows.
@@ -132,7 +155,7 @@ impl LearnOptions {
     }
 
     /// Checks every part by itself, and then what does not go together.
-    pub(super) fn check(&self, has_validation: bool) -> Result<()> {
+    pub(super) fn check(&self, has_validation: bool, is_tree_given: bool) -> Result<()> {
         self.structure.check()?;
         self.distance_options().check()?;
         self.parameters.check()?;
@@ -144,7 +167,7 @@ impl LearnOptions {
         if self.em.start.is_some() && method == ParameterMethod::Moments {
             return refused("em.start", "`parameters.method` moments has no start; it is for em and moments+em");
         }
-        match self.criterion(has_validation) {
+        match self.criterion(has_validation, is_tree_given) {
             _ if has_validation && !by_rows => {
                 return refused("selection.validation", "it stops EM: use `parameters.method` em or moments+em");
             }
@@ -170,6 +193,11 @@ impl LearnOptions {
                 return refused("structure.bootstrap", "it is not for `selection.criterion` or `parameters.hidden_states` auto");
             }
             _ => {}
+        }
+        if self.selection.effort.is_some_and(|effort| effort != Effort::Quick)
+            && (is_tree_given || self.structure.learner != LearnerName::Auto)
+        {
+            return refused("selection.effort", "a tree that is given or learned by a named learner is not searched for; leave one of them out");
         }
         if self.selection.accept.is_some() && !self.is_regularised() {
             return refused("selection.accept", "only reg-clrg and reg-clnj choose from candidates");

@@ -64,6 +64,10 @@ impl Observer for Recorder<'_> {
     fn cancelled(&self) -> bool {
         self.observer.cancelled()
     }
+
+    fn stop_early(&self) -> bool {
+        self.observer.stop_early()
+    }
 }
 
 /// Warnings of one kind that are shown one by one.

@@ -6,7 +6,8 @@ use super::model::Fitted;
 use super::moments::Moments;
 use super::recorder::Recorder;
 use super::split::split;
-use super::{Criterion, LearnOptions, Learned, Learning, Source};
+use super::{Criterion, HiddenStates, LearnOptions, Learned, Learning, Source};
+use crate::data::Kind;
 use crate::data::row_order::by_content;
 use crate::data::{JournaledRows, Rows, WeightedRows, digest};
 use crate::distance::DistanceMatrix;
@@ -41,7 +42,7 @@ impl Learning {
     /// [`Error::Tree`] if a given tree does not fit the data, those of the source, and [`Error::Cancelled`] when the observer asks to stop.
     pub fn run(&self, source: Source<'_>, observer: &dyn Observer) -> Result<Learned> {
         let recorder = Recorder::new(observer);
-        self.options.check(self.has_validation())?;
+        self.options.check(self.has_validation(), self.tree.is_some())?;
         if self.tree.is_some() && self.options.structure.learner != LearnerName::Auto {
             return Err(Error::option(
                 "structure.learner",
@@ -65,7 +66,7 @@ impl Learning {
             _ if self.has_validation() => {
                 Err(Error::option("selection.validation", "it stops EM, which needs rows to learn from; learn from the data"))
             }
-            _ if self.criterion().is_some() => {
+            _ if self.options.asks_for_search() => {
                 Err(Error::option("selection.criterion", "models are compared on rows; learn from the data"))
             }
             Source::Moments(moments) => run(None).learned_from_moments(&moments.scaled(self.options.weight_kind)),
@@ -99,12 +100,21 @@ impl<'a> Run<'a> {
 
     /// The criterion that decides, if one does.
     pub(super) fn criterion(&self) -> Option<Criterion> {
-        self.options.criterion(self.validation.is_some())
+        self.options.criterion(self.validation.is_some(), self.tree.is_some())
     }
 
     /// Whether the tree is searched for together with its parameters.
     pub(super) fn searches_tree(&self) -> bool {
         self.criterion().is_some() && self.tree.is_none() && self.options.structure.learner == LearnerName::Auto
+    }
+
+    /// The criterion for rows: a table that no search is for is searched only if that was asked for.
+    fn criterion_for(&self, rows: &dyn Rows) -> Option<Criterion> {
+        const WIDEST: usize = 2_000;
+        let schema = rows.schema();
+        let is_narrow = schema.columns().iter().all(|column| column.kind.n_states().is_none_or(|n_states| n_states <= WIDEST));
+        let is_for = schema.variables().len() >= 3 && is_narrow;
+        self.criterion().filter(|_| is_for || self.options.asks_for_search())
     }
 
     fn learned_from_rows(&self, rows: &dyn Rows, journal: Option<Journal>) -> Result<Learned> {
@@ -123,13 +133,29 @@ impl<'a> Run<'a> {
         let sorted = sorted.as_ref().map_or(&as_given as &dyn Rows, |sorted| sorted);
         let rows = JournaledRows::new(sorted, journal.as_ref());
         let moments = self.moments(&rows, as_given.are_frequencies())?;
-        let fitted = match self.criterion() {
-            Some(criterion) if self.searches_tree() => self.searched(criterion, None, &moments, &rows)?,
+        let fitted = match self.criterion_for(&rows) {
+            Some(criterion) if self.searches_tree() => self.best_searched(criterion, &moments, &rows)?,
             Some(criterion) => self.searched(criterion, Some(self.structure(&moments, Some(&rows))?), &moments, &rows)?,
             None => self.fitted(self.structure(&moments, Some(&rows))?, &moments, Some(&rows))?,
         };
         // Summed in the order of the file, as whoever scores the model does.
         self.concluded(fitted, Some(&moments), Some(&as_given))
+    }
+
+    /// The model of a search; of continuous columns, the Gaussian tree where that has the better BIC.
+    fn best_searched(&self, criterion: Criterion, moments: &Moments, rows: &dyn Rows) -> Result<Fitted> {
+        let schema = rows.schema();
+        let is_continuous = schema.variable_ixs().all(|ix| schema.scalar_kind(ix) == Some(&Kind::Continuous));
+        let found = self.searched(criterion, None, moments, rows)?;
+        if criterion != Criterion::Bic || !is_continuous || self.options.parameters.hidden_states != HiddenStates::Unset {
+            return Ok(found);
+        }
+        let gaussian = self.fitted(self.structure(moments, Some(rows))?, moments, Some(rows))?;
+        let bic = |fitted: &Fitted| match &fitted.file {
+            ModelFile::LatentTree(model) => self.likelihood(model, moments, Some(rows)).map(|it| it.1.unwrap_or(f64::NEG_INFINITY)),
+            ModelFile::Tree { .. } => Ok(f64::NEG_INFINITY),
+        };
+        Ok(if bic(&gaussian)? > bic(&found)? { gaussian } else { found })
     }
 
     /// What the results depend on: version, options, a tree that is given, and all rows.

@@ -41,7 +41,7 @@ impl Run<'_> {
             Criterion::Bic => {
                 let mut search = BicSearch::new(self.options.seed)
                     .smoothing(self.options.em.smoothing())
-                    .starts(self.options.em.restarts.div_ceil(2));
+                    .effort(self.options.selection.effort.unwrap_or_default());
                 if kept.is_none() {
                     search =
                         search.hidden_states(self.options.parameters.hidden_states.fixed()).trees(self.learned_trees(evidence)?);
@@ -54,7 +54,7 @@ impl Run<'_> {
                 };
                 Searched { model, learner, converged: true, candidates: Vec::new() }
             }
-            Criterion::Validation => {
+            Criterion::Validation | Criterion::None => {
                 let trees = match (kept, learned) {
                     (Some(tree), Some(learned)) => vec![(learned.learner.name().to_owned(), tree)],
                     _ => self.candidate_trees(evidence)?,
@@ -92,18 +92,28 @@ impl Run<'_> {
         };
         let input = StructureInput::Moments { whole: binned.as_ref().unwrap_or(evidence.moments), halves: None };
         let learners = match self.options.parameters.hidden_states.fixed() {
-            None => vec![(LearnerName::Auto, self.options.structure.contract)],
+            None => {
+                vec![(LearnerName::Auto, self.options.structure.contract), (LearnerName::HiddenChowLiu, Contraction::Off)]
+            }
             Some(_) => {
                 vec![(LearnerName::ChowLiuNeighborJoining, Contraction::Off), (LearnerName::NeighborJoining, Contraction::Off)]
             }
         };
         let trees = learners.into_iter().map(|(learner, contraction)| {
+            let learner = if learner == LearnerName::Auto { self.start_learner(evidence) } else { learner };
             let options =
                 StructureOptions::new().learner(learner).contraction(contraction).distances(self.options.distance_options());
             let tree = learn_structure(input, &options, self.observer)?.tree;
             discrete_tree(&tree, evidence.rows.schema(), &mut Vec::new())
         });
         trees.collect()
+    }
+
+    /// The default learner where it does not take longer than the search.
+    fn start_learner(&self, evidence: &Evidence<'_>) -> LearnerName {
+        const MOST_FOR_LIKELIHOOD: usize = 300;
+        let n_variables = evidence.rows.schema().variables().len();
+        if n_variables <= MOST_FOR_LIKELIHOOD { LearnerName::Auto } else { LearnerName::ChowLiuNeighborJoining }
     }
 
     /// The hidden Chow–Liu tree where columns have one, and neighbour joining on every distance, with nothing contracted.

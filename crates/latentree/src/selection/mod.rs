@@ -5,8 +5,6 @@
 //! - [`scored_candidates`] lists what Chow–Liu grouping could add to the Chow–Liu tree, with gains of BIC, for a rule or a person to choose from;
 //! - [`pair_misfits`] tells which pairs of variables a model fails to explain.
 
-mod bic;
-mod growth;
 mod islands;
 mod misfit;
 mod options;
@@ -14,15 +12,14 @@ mod regularised;
 mod search;
 mod shape;
 mod states;
-mod statistics;
 mod surgery;
 #[cfg(test)]
 mod tests;
 mod validation;
 
-pub use bic::{BicSearch, by_bic};
 pub use misfit::{PairMisfit, pair_misfits};
-pub use options::{Criterion, SelectionOptions};
+pub use options::{Criterion, Effort, SelectionOptions};
 pub use regularised::{Candidates, LocalLearner, ScoredCandidate, scored_candidates};
+pub use search::{BicSearch, by_bic};
 pub use states::states_by_bic;
 pub use validation::{CandidateScore, FIRST_STATES, MOST_WORK, Selected, ValidationSearch, by_validation};

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::data::Schema;
-use crate::model::LatentTree;
 use crate::tree::Tree;
 use crate::{NodeIx, Result};
 
@@ -36,18 +35,6 @@ impl Shape {
         let leaf_of = leaf_of.collect();
         join(n_hidden, &mut links);
         Self { leaf_of, links, states: vec![n_states; n_hidden] }.pruned().0
-    }
-
-    /// The shape of a model in which all observed nodes are leaves of hidden ones; hidden nodes in the order of [`hidden_nodes`].
-    pub(super) fn of_model(model: &LatentTree) -> Self {
-        let nodes = hidden_nodes(model);
-        let mut place = vec![usize::MAX; model.tree().n_nodes()];
-        nodes.iter().enumerate().for_each(|(ix, node)| place[node.get()] = ix);
-        let is_hidden = |node: NodeIx| !model.tree().is_observed(node);
-        let links = model.tree().edges().filter(|edge| is_hidden(edge.a) && is_hidden(edge.b));
-        let links = links.map(|edge| (place[edge.a.get()], place[edge.b.get()])).collect();
-        let leaf_of = model.schema().variable_ixs().map(|ix| place[model.tree().links(model.node_of(ix))[0].to.get()]);
-        Self { leaf_of: leaf_of.collect(), links, states: nodes.iter().map(|&node| model.n_states(node).unwrap_or(1)).collect() }
     }
 
     pub(super) fn n_hidden(&self) -> usize {
@@ -127,9 +114,4 @@ fn join(n_nodes: usize, links: &mut Vec<(usize, usize)>) {
             links.push((0, node));
         }
     }
-}
-
-/// The hidden nodes of a model, in the order of their indices.
-pub(super) fn hidden_nodes(model: &LatentTree) -> Vec<NodeIx> {
-    model.hidden().collect()
 }

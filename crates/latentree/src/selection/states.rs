@@ -1,16 +1,25 @@
 //! Numbers of states on a tree that is kept, by the Bayesian information criterion.
+//!
+//! Where all observed variables are leaves, states are split and dropped by local moves, as in a search of trees. A tree with observed nodes inside is fitted as a
+//! whole for every trial.
 
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
 
-use super::bic::{BicSearch, Workbench, with_states};
+use super::search::{BicSearch, states_on_tree};
+use super::surgery::{drop_state, split_state};
 use crate::data::Rows;
-use crate::model::LatentTree;
+use crate::information;
+use crate::model::{LatentTree, Marginal};
 use crate::moments::PairMoments;
 use crate::observer::Quiet;
-use crate::parameters::em::{Em, Start, template};
+use crate::parameters::em::{Em, Merged, Smoothing, Start, template};
 use crate::tree::Tree;
-use crate::{Observer, Result};
+use crate::{NodeIx, Observer, Result};
+
+/// Rounds of trials on a tree with observed nodes inside.
+const MOST_ROUNDS: usize = 6;
 
 /// A model on this tree whose hidden nodes have the numbers of states with the best BIC that is found: from two everywhere, one more or less in one node at a time.
 ///
@@ -23,20 +32,98 @@ pub fn states_by_bic(
     search: &BicSearch,
     observer: &dyn Observer,
 ) -> Result<LatentTree> {
-    let bench = Workbench::new(data, moments, search.smoothing, observer)?;
     observer.stage("numbers of states", None);
+    let (smoothing, seed) = (search.smoothing, search.seed);
     let model = template(data.schema().clone(), tree.clone(), 2)?;
-    let start = Start::LatentClass { restarts: 3, seed: search.seed };
-    let begun = Em::new().smoothing(search.smoothing).start(start).iterations(60).fit(&model, data, &Quiet(observer))?;
-    let mut best = bench.climb(&begun.model, 30, 1e-7)?;
-    let mut rng = ChaCha8Rng::seed_from_u64(search.seed);
-    for round in 0..search.cycles {
+    let start = Start::LatentClass { restarts: 3, seed };
+    let begun = Em::new().smoothing(smoothing).start(start).iterations(60).fit(&model, data, &Quiet(observer))?;
+    let weight = moments.total_weight();
+    if let Some(found) = states_on_tree(&begun.model, data, weight, search, observer)? {
+        return Ok(found);
+    }
+    let merged = Merged::of(data)?;
+    let whole = Whole { data: &merged, cost: information::bic_cost(weight.max(2.0)), smoothing, observer };
+    let mut best = whole.climb(&begun.model, 30, 1e-7)?;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    for round in 0..MOST_ROUNDS {
         let before = best.bic;
-        best = with_states(&bench, best, &mut rng)?;
+        best = with_states(&whole, best, &mut rng)?;
         observer.progress(round as u64 + 1);
         if best.bic < before + 1.0 {
             break;
         }
     }
-    Ok(bench.climb(&best.model, 300, 1e-8)?.model)
+    Ok(whole.climb(&best.model, 300, 1e-8)?.model)
 }
+
+/// A model and its score.
+struct Scored {
+    model: LatentTree,
+    bic: f64,
+}
+
+/// Rows that whole models are fitted to.
+struct Whole<'a> {
+    data: &'a dyn Rows,
+    cost: f64,
+    smoothing: Smoothing,
+    observer: &'a dyn Observer,
+}
+
+impl Whole<'_> {
+    /// Some passes of EM, and the score after them.
+    fn climb(&self, model: &LatentTree, passes: usize, tolerance: f64) -> Result<Scored> {
+        let em = Em::new().merge(false).smoothing(self.smoothing).iterations(passes).tolerance(tolerance);
+        let fit = em.fit(model, self.data, &Quiet(self.observer))?;
+        let log_likelihood = fit.log_likelihood.last().copied().unwrap_or(f64::NEG_INFINITY);
+        let bic = log_likelihood - self.cost * fit.model.n_free_parameters() as f64;
+        Ok(Scored { model: fit.model, bic })
+    }
+}
+
+fn node_of(model: &LatentTree, hidden: usize) -> NodeIx {
+    model.hidden().nth(hidden).expect("hidden nodes keep their number")
+}
+
+/// One state more or less in each hidden node, as long as that pays.
+fn with_states(bench: &Whole<'_>, mut best: Scored, rng: &mut ChaCha8Rng) -> Result<Scored> {
+    for hidden in 0..best.model.hidden().count() {
+        let mut more = true;
+        while more {
+            more = false;
+            let node = node_of(&best.model, hidden);
+            let k = best.model.n_states(node).unwrap_or(2);
+            // The heaviest state has the most to tell apart.
+            let marginals = best.model.marginals();
+            let weights = match &marginals[node.get()] {
+                Marginal::Discrete(weights) => weights.clone(),
+                _ => break,
+            };
+            let heaviest = (0..k).max_by(|&a, &b| weights[a].total_cmp(&weights[b]).then(b.cmp(&a))).unwrap_or(0);
+            let other = rng.random_range(0..k);
+            for state in if other == heaviest { vec![heaviest] } else { vec![heaviest, other] } {
+                let split = split_state(&best.model, node, state, || rng.sample(StandardNormal))?;
+                let found = bench.climb(&split, 14, 1e-6)?;
+                if found.bic > best.bic {
+                    best = found;
+                    more = true;
+                    break;
+                }
+            }
+        }
+        let node = node_of(&best.model, hidden);
+        let k = best.model.n_states(node).unwrap_or(2);
+        if k > 2 {
+            let marginals = best.model.marginals();
+            if let Marginal::Discrete(weights) = &marginals[node.get()] {
+                let lightest = (0..k).min_by(|&a, &b| weights[a].total_cmp(&weights[b]).then(a.cmp(&b))).unwrap_or(0);
+                let found = bench.climb(&drop_state(&best.model, node, lightest)?, 10, 1e-6)?;
+                if found.bic > best.bic {
+                    best = found;
+                }
+            }
+        }
+    }
+    Ok(best)
+}
+

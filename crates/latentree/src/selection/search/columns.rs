@@ -51,6 +51,32 @@ impl Column {
     pub(super) fn is_discrete(&self) -> bool {
         !matches!(self, Self::Numbers { .. })
     }
+
+    /// Labels as they are best stored; `n_codes` or more is missing.
+    pub(super) fn of_codes(n_codes: usize, mut codes: Vec<u16>) -> Self {
+        let n_rows = codes.len();
+        let mut counts = vec![0_usize; n_codes + 1];
+        for code in &mut codes {
+            *code = (*code).min(n_codes as u16);
+            counts[usize::from(*code)] += 1;
+        }
+        let usual = (0..n_codes).max_by_key(|&at| (counts[at], n_codes - at)).unwrap_or(0);
+        if (n_rows - counts[usual]) * RARE > n_rows {
+            return Self::Dense { n_codes, codes };
+        }
+        let (mut starts, mut rows, mut listed) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, &code) in codes.iter().enumerate() {
+            if row.is_multiple_of(CHUNK) {
+                starts.push(rows.len());
+            }
+            if usize::from(code) != usual {
+                rows.push(row as u32);
+                listed.push(code);
+            }
+        }
+        starts.push(rows.len());
+        Self::Sparse { n_codes, usual, starts, rows, codes: listed }
+    }
 }
 
 /// All rows by column.
@@ -163,27 +189,9 @@ impl Raw {
             return numbers(self.kind == Kind::Count, self.numbers, weights);
         };
         let code = |value: f32| if value.is_nan() { n_codes as u16 } else { value as u16 };
-        let mut counts = vec![0_usize; n_codes + 1];
-        self.cells.iter().for_each(|cell| counts[usize::from(code(cell.1))] += 1);
-        counts[0] += n_rows - self.cells.len();
-        let usual = (0..n_codes).max_by_key(|&at| (counts[at], n_codes - at)).unwrap_or(0);
         let mut codes = vec![0_u16; n_rows];
         self.cells.iter().for_each(|cell| codes[cell.0 as usize] = code(cell.1));
-        if (n_rows - counts[usual]) * RARE > n_rows {
-            return Column::Dense { n_codes, codes };
-        }
-        let (mut starts, mut rows, mut listed) = (Vec::new(), Vec::new(), Vec::new());
-        for (row, &code) in codes.iter().enumerate() {
-            if row.is_multiple_of(CHUNK) {
-                starts.push(rows.len());
-            }
-            if usize::from(code) != usual {
-                rows.push(row as u32);
-                listed.push(code);
-            }
-        }
-        starts.push(rows.len());
-        Column::Sparse { n_codes, usual, starts, rows, codes: listed }
+        Column::of_codes(n_codes, codes)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Variables move to the hidden node that explains them best, and hidden nodes are joined anew, by what posteriors say.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::columns::{Column, Columns};
@@ -105,13 +107,13 @@ fn parameters(column: &Column, counts: &[f64], pseudo_count: f64) -> Vec<f64> {
     }
 }
 
-fn masses(posterior: &Soft, columns: &Columns) -> Vec<f64> {
+pub(super) fn masses(posterior: &Soft, columns: &Columns) -> Vec<f64> {
     let rows = posterior.values.chunks_exact(columns.n_rows);
     rows.map(|values| values.iter().zip(&columns.weights).map(|(value, weight)| f64::from(*value) * weight).sum()).collect()
 }
 
 /// The net with every variable at the hidden node, of those that are candidates, that explains it best less `cost` for each parameter; how many moved.
-pub(super) fn with_moved_leaves(net: &Net, posteriors: &[Soft], columns: &Columns, cost: f64, pseudo_count: f64) -> (Net, usize) {
+pub(super) fn with_moved_leaves(net: &Net, posteriors: &[Arc<Soft>], columns: &Columns, cost: f64, pseudo_count: f64) -> (Net, usize) {
     let all_masses: Vec<Vec<f64>> = posteriors.par_iter().map(|posterior| masses(posterior, columns)).collect();
     let independent = Net::independent(columns, pseudo_count);
     let neutral = Soft { n_states: 1, values: vec![1.0; columns.n_rows] };
@@ -123,7 +125,7 @@ pub(super) fn with_moved_leaves(net: &Net, posteriors: &[Soft], columns: &Column
             let own = &columns.of_variable[variable];
             let judge = |hidden: usize| {
                 let (posterior, masses) =
-                    if hidden == ALONE { (&neutral, &neutral_mass) } else { (&posteriors[hidden], &all_masses[hidden]) };
+                    if hidden == ALONE { (&neutral, &neutral_mass) } else { (&*posteriors[hidden], &all_masses[hidden]) };
                 let counts: Vec<Vec<f64>> =
                     own.iter().map(|&column| counts(&columns.columns[column], posterior, columns, masses)).collect();
                 let value: f64 = own.iter().zip(&counts).map(|(&column, counts)| score(&columns.columns[column], counts)).sum();
@@ -178,7 +180,7 @@ fn candidates(net: &Net, n_hidden: usize) -> Vec<Vec<usize>> {
 }
 
 /// Joint weights of the states of two nodes.
-fn joint(a: &Soft, b: &Soft, columns: &Columns) -> Vec<f64> {
+pub(super) fn joint(a: &Soft, b: &Soft, columns: &Columns) -> Vec<f64> {
     let n = columns.n_rows;
     let mut joint = vec![0.0; a.n_states * b.n_states];
     let mut weighted = vec![0.0_f32; n];
@@ -225,7 +227,7 @@ fn information(joint: &[f64], n_b: usize) -> f64 {
 
 /// The net with its hidden nodes joined by the maximum spanning tree of the mutual information of their posteriors, less `cost` for each parameter; an edge
 /// that is not worth its parameters is left out.
-pub(super) fn rejoined(net: &Net, posteriors: &[Soft], columns: &Columns, cost: f64) -> Net {
+pub(super) fn rejoined(net: &Net, posteriors: &[Arc<Soft>], columns: &Columns, cost: f64) -> Net {
     let h = net.n_hidden();
     let value = |a: usize, b: usize| {
         let joint = joint(&posteriors[a], &posteriors[b], columns);
@@ -259,7 +261,7 @@ pub(super) fn rejoined(net: &Net, posteriors: &[Soft], columns: &Columns, cost: 
     next
 }
 
-fn proportions(counts: &[f64], n: usize) -> Vec<f64> {
+pub(super) fn proportions(counts: &[f64], n: usize) -> Vec<f64> {
     const LEAST: f64 = 1e-3;
     let row = |row: &[f64]| {
         let total: f64 = row.iter().map(|count| count.max(0.0) + LEAST).sum();

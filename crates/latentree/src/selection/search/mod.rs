@@ -16,9 +16,13 @@ mod columns;
 mod leaves;
 mod local;
 mod moves;
+mod mutual;
 mod net;
 mod patch;
 mod residual;
+mod starts;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -29,9 +33,17 @@ use self::local::{Branch, Context};
 use self::moves::{Judge, Move};
 use self::net::Net;
 use self::patch::Floors;
-use crate::data::{Batch, Block, Dataset, Rows, SparseRows};
-use crate::em::{Em, Smoothing};
+use crate::data::{Batch, Block, Dataset, JournaledRows, Rows, SparseRows};
+use super::islands::islands;
+use super::options::Effort;
+use super::shape::Shape;
+use crate::journal::Journal;
 use crate::model::LatentTree;
+use crate::moments::PairMoments;
+use crate::observer::Quiet;
+use crate::parameters::em::{Em, Merged, Smoothing, Start, template};
+use crate::structure::ChowLiu;
+use crate::tree::Tree;
 use crate::{Error, Observer, Result};
 
 /// Rows that local moves look at, at most.
@@ -39,45 +51,32 @@ const MOST_ROWS: usize = 60_000;
 
 /// A model on its way, and its BIC.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
-    pub(super) net: Net,
-    pub(super) bic: f64,
-    pub(super) model: LatentTree,
+struct Found {
+    net: Net,
+    bic: f64,
+    model: LatentTree,
 }
 
 /// Rows in the forms that a search needs.
-pub(super) struct Bench<'a> {
+struct Bench<'a> {
     rows: &'a dyn Rows,
-    pub(super) columns: Columns,
+    columns: Columns,
     weight: f64,
     smoothing: Smoothing,
     fixed_states: Option<usize>,
+    keep_tree: bool,
     observer: &'a dyn Observer,
 }
 
-/// Hands on the question whether to stop, and nothing else.
-struct Quiet<'a>(&'a dyn Observer);
-
-impl Observer for Quiet<'_> {
-    fn cancelled(&self) -> bool {
-        self.0.cancelled()
-    }
-}
-
 impl<'a> Bench<'a> {
-    pub(super) fn new(
-        rows: &'a dyn Rows,
-        weight: f64,
-        smoothing: Smoothing,
-        fixed_states: Option<usize>,
-        observer: &'a dyn Observer,
-    ) -> Result<Self> {
+    fn new(rows: &'a dyn Rows, weight: f64, search: &BicSearch, observer: &'a dyn Observer) -> Result<Self> {
         let columns = Columns::read(rows, MOST_ROWS, &Quiet(observer))?;
-        Ok(Self { rows, columns, weight, smoothing, fixed_states, observer })
+        let (smoothing, fixed_states) = (search.smoothing, search.hidden_states);
+        Ok(Self { rows, columns, weight, smoothing, fixed_states, keep_tree: false, observer })
     }
 
     fn cost(&self) -> f64 {
-        0.5 * self.weight.max(2.0).ln()
+        crate::information::bic_cost(self.weight.max(2.0))
     }
 
     fn judge(&self) -> Judge<'_> {
@@ -92,11 +91,12 @@ impl<'a> Bench<'a> {
             steps: 16,
             fixed_states: self.fixed_states,
             most_states: 64,
+            keep_tree: self.keep_tree,
         }
     }
 
     /// EM of a whole model.
-    pub(super) fn fit(&self, model: &LatentTree, passes: usize, tolerance: f64) -> Result<Option<Found>> {
+    fn fit(&self, model: &LatentTree, passes: usize, tolerance: f64) -> Result<Option<Found>> {
         let em = Em::new().merge(false).smoothing(self.smoothing).iterations(passes).tolerance(tolerance);
         let fit = em.fit(model, self.rows, &Quiet(self.observer))?;
         let log_likelihood = fit.log_likelihood.last().copied().unwrap_or(f64::NEG_INFINITY);
@@ -108,16 +108,16 @@ impl<'a> Bench<'a> {
         self.fit(&net.model(self.rows.schema(), &self.columns)?, passes, tolerance)
     }
 
-    /// Sweeps until they gain little.
-    pub(super) fn climb(&self, mut best: Found, sweeps: usize, seed: u64) -> Result<Found> {
+    /// Sweeps until they gain little, or the observer asks for what there is.
+    fn climb(&self, mut best: Found, sweeps: usize, seed: u64) -> Result<Found> {
         for sweep in 0..sweeps {
             let before = best.bic;
-            best = self.with_leaves(best, sweep < 3)?;
-            best = self.with_neighbourhoods(best, seed.wrapping_add(sweep as u64 * 1_000_003))?;
-            if std::env::var_os("LT_TRACE").is_some() {
-                eprintln!("sweep {sweep} bic {:.1} hidden {} params {}", best.bic, best.net.n_hidden(), best.net.n_free(&self.columns));
+            if !self.keep_tree {
+                best = self.with_leaves(best, sweep < 3)?;
             }
-            if best.bic < before + 1.0 {
+            best = self.with_neighbourhoods(best, seed.wrapping_add(sweep as u64 * 1_000_003))?;
+            trace(|| format!("  sweep {sweep} bic {:.1} hidden {} params {}", best.bic, best.net.n_hidden(), best.net.n_free(&self.columns)));
+            if best.bic < before + 1.0 || self.observer.stop_early() {
                 break;
             }
         }
@@ -182,14 +182,6 @@ impl<'a> Bench<'a> {
             chosen.iter().for_each(|it| it.local.apply(&mut net));
             net.prune(&self.columns);
             let found = self.fit_net(&net, 12, 1e-6)?;
-            if std::env::var_os("LT_TRACE").is_some() {
-                eprintln!(
-                    "  {} moves, expected {:.1}, got {:.1}",
-                    chosen.len(),
-                    chosen.iter().map(|it| it.gain).sum::<f64>(),
-                    found.as_ref().map_or(f64::NAN, |it| it.bic - best.bic)
-                );
-            }
             match found {
                 Some(found) if found.bic > best.bic => {
                     best = found;
@@ -269,4 +261,245 @@ pub(super) fn sparse_rows(rows: &dyn Rows) -> Result<Option<Dataset>> {
         return Ok(None);
     }
     Ok(Some(Dataset::new(Arc::clone(table.schema()), batches)))
+}
+
+/// Settings of [`by_bic`].
+#[derive(Debug, Clone)]
+pub struct BicSearch {
+    pub(super) seed: u64,
+    pub(super) smoothing: Smoothing,
+    effort: Effort,
+    hidden_states: Option<usize>,
+    trees: Vec<Tree>,
+}
+
+impl BicSearch {
+    /// The default search.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { seed, smoothing: Smoothing::default(), effort: Effort::Normal, hidden_states: None, trees: Vec::new() }
+    }
+
+    /// How EM smooths.
+    #[must_use]
+    pub fn smoothing(mut self, smoothing: Smoothing) -> Self {
+        self.smoothing = smoothing;
+        self
+    }
+
+    /// How much work is done.
+    #[must_use]
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.effort = effort;
+        self
+    }
+
+    /// Keeps this number of states in every hidden node, and searches trees only.
+    #[must_use]
+    pub fn hidden_states(mut self, hidden_states: Option<usize>) -> Self {
+        self.hidden_states = hidden_states;
+        self
+    }
+
+    /// Begins with these trees too.
+    #[must_use]
+    pub fn trees(mut self, trees: Vec<Tree>) -> Self {
+        self.trees = trees;
+        self
+    }
+}
+
+/// Where to begin.
+#[derive(Debug, Clone, Copy)]
+enum Beginning {
+    Levels,
+    Islands(usize),
+    Classes,
+    /// One of the given trees, with so many states.
+    Given(usize, usize),
+}
+
+/// Rows that whole models are fitted to while the search goes on.
+const MOST_FITTED: usize = 100_000;
+/// Rows times variables above which few starts are taken through few sweeps.
+const LARGE: f64 = 8e6;
+const VERY_LARGE: f64 = 2e7;
+
+/// A model with the best BIC that the search finds; see the module. It is never below the Chow–Liu tree of discrete columns.
+///
+/// # Errors
+/// [`Error::Option`] for fewer than three variables, those of EM, and [`Error::Cancelled`].
+pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observer: &dyn Observer) -> Result<LatentTree> {
+    let n_variables = data.schema().variables().len();
+    if n_variables < 3 {
+        return Err(Error::option("selection.criterion", "a search for hidden variables needs three variables or more"));
+    }
+    let merged = Merged::of(data)?;
+    let (weight, n_rows) = (moments.total_weight(), merged.n_rows_hint().unwrap_or(moments.n_rows()) as usize);
+    let fewer = if n_rows > MOST_FITTED { Some(every(&merged, n_rows.div_ceil(MOST_FITTED), observer)?) } else { None };
+    let fitted: &dyn Rows = fewer.as_ref().map_or(&merged, |it| it);
+    let sparse = sparse_rows(fitted)?;
+    let journal: Option<&Journal> = data.journal();
+    let fitted = JournaledRows::new(sparse.as_ref().map_or(fitted, |it| it), journal);
+    let bench = Bench::new(&fitted, weight, search, observer)?;
+    let size = bench.columns.n_rows as f64 * n_variables as f64;
+    let beginnings = beginnings(search, size);
+    let (kept, first_sweeps, sweeps) = match search.effort {
+        _ if size > VERY_LARGE => (1, 1, 3),
+        _ if size > LARGE => (1, 1, 6),
+        Effort::Thorough => (4, 2, 40),
+        _ => (2, 1, 25),
+    };
+    observer.stage("search", Some(beginnings.len() as u64 + kept as u64 + 1));
+    let mut found: Vec<(usize, Found)> = Vec::new();
+    for (at, &beginning) in beginnings.iter().enumerate() {
+        if observer.stop_early() && !found.is_empty() {
+            break;
+        }
+        if let Some(begun) = bench.begin(beginning, moments, search)? {
+            let bic = begun.bic;
+            let begun = bench.climb(begun, first_sweeps, search.seed.wrapping_add(at as u64 * 31))?;
+            trace(|| format!("{beginning:?} {bic:.1} -> {:.1}", begun.bic));
+            found.push((at, begun));
+        }
+        observer.progress(at as u64 + 1);
+    }
+    found.sort_by(|a, b| b.1.bic.total_cmp(&a.1.bic).then(a.0.cmp(&b.0)));
+    found.truncate(kept);
+    let mut best: Option<Found> = None;
+    for (ix, (at, begun)) in found.into_iter().enumerate() {
+        let further = if kept > 1 { bench.climb(begun, 3, search.seed.wrapping_add(500 + at as u64 * 31))? } else { begun };
+        trace(|| format!("further {:.1}", further.bic));
+        if best.as_ref().is_none_or(|best| further.bic > best.bic) {
+            best = Some(further);
+        }
+        observer.progress((beginnings.len() + ix + 1) as u64);
+    }
+    let Some(best) = best else { return independent_or_spanning(&bench, None, moments) };
+    let best = bench.climb(best, sweeps, search.seed.wrapping_add(77))?;
+    let best = if observer.stop_early() { best } else { bench.fit(&best.model, 200, 1e-8)?.unwrap_or(best) };
+    let model = independent_or_spanning(&bench, Some(best), moments)?;
+    if fewer.is_some() && !observer.stop_early() {
+        let em = Em::new().merge(false).smoothing(search.smoothing).iterations(30).tolerance(1e-7);
+        return Ok(em.fit(&model, &JournaledRows::new(&merged, journal), &Quiet(observer))?.model);
+    }
+    Ok(model)
+}
+
+/// The best model, or the Chow–Liu tree where that is better.
+fn independent_or_spanning(bench: &Bench<'_>, best: Option<Found>, moments: &PairMoments) -> Result<LatentTree> {
+    let schema = bench.rows.schema();
+    let is_discrete = schema.variable_ixs().all(|ix| schema.scalar_kind(ix).is_some_and(|kind| kind.n_states().is_some()));
+    if **moments.schema() == **schema && is_discrete {
+        let tree = ChowLiu::from_moments(moments)?.tree;
+        let em = Em::new().merge(false).smoothing(bench.smoothing).iterations(10).tolerance(1e-7);
+        let fit = em.fit(&template(Arc::clone(schema), tree, 2)?, bench.rows, &Quiet(bench.observer))?;
+        let log_likelihood = fit.log_likelihood.last().copied().unwrap_or(f64::NEG_INFINITY);
+        let bic = log_likelihood - bench.cost() * fit.model.n_free_parameters() as f64;
+        trace(|| format!("chow-liu {bic:.1}"));
+        if best.as_ref().is_none_or(|best| bic > best.bic) {
+            return Ok(fit.model);
+        }
+    }
+    match best {
+        Some(best) => Ok(best.model),
+        None => starts::forest(&[], &bench.columns, bench.smoothing.pseudo_count).model(schema, &bench.columns),
+    }
+}
+
+fn beginnings(search: &BicSearch, size: f64) -> Vec<Beginning> {
+    use Beginning::{Classes, Given, Islands, Levels};
+    let k = search.hidden_states.unwrap_or(2);
+    let given = |n_states: usize| (0..search.trees.len()).map(move |tree| Given(tree, n_states));
+    if size > VERY_LARGE {
+        return [Levels].into_iter().chain(given(k)).collect();
+    }
+    if size > LARGE {
+        return [Levels, Islands(0)].into_iter().chain(given(k)).collect();
+    }
+    let mut all = vec![Islands(0), Islands(1), Islands(2), Levels, Classes];
+    all.extend(given(k));
+    if search.hidden_states.is_none() {
+        all.extend(given(3));
+    }
+    if search.effort == Effort::Thorough {
+        all.extend((3..9).map(Islands));
+    }
+    all
+}
+
+impl Bench<'_> {
+    /// A model to begin with.
+    fn begin(&self, beginning: Beginning, moments: &PairMoments, search: &BicSearch) -> Result<Option<Found>> {
+        let (schema, columns, judge, seed) = (self.rows.schema(), &self.columns, self.judge(), search.seed);
+        match beginning {
+            Beginning::Levels => match starts::levels(columns, &judge, seed.wrapping_mul(41)) {
+                Some(net) if net.n_hidden() > 0 => self.fit_net(&net, 30, 1e-6),
+                _ => Ok(None),
+            },
+            Beginning::Classes => {
+                let net = starts::latent_classes(columns, &judge, seed.wrapping_mul(43).wrapping_add(5));
+                self.fit_net(&net, 60, 1e-7)
+            }
+            Beginning::Islands(variant) => {
+                let p = schema.variables().len();
+                let size = (p as f64).ln() / 100_f64.ln();
+                let root_states = [12.0, 8.0, 16.0, 12.0, 10.0, 14.0][variant % 6];
+                let root_states = ((root_states * size).round() as usize).clamp(2, 16);
+                let n_islands = [p / 5, p / 4, p / 6, p / 3, p / 5, p / 4][variant % 6].max(1);
+                let groups = islands(moments, n_islands, &Quiet(self.observer))?;
+                let root_states = search.hidden_states.unwrap_or(root_states);
+                let seed = seed.wrapping_mul(31).wrapping_add(variant as u64 * 1009);
+                let net = starts::islands_under_classes(&groups, root_states, columns, &judge, seed);
+                if net.n_hidden() == 0 { Ok(None) } else { self.fit_net(&net, 25, 1e-6) }
+            }
+            Beginning::Given(tree, n_states) => {
+                let shape = Shape::of_tree(&search.trees[tree], schema, n_states);
+                let model = template(Arc::clone(schema), shape.tree(schema)?, n_states)?;
+                let em = Em::new().merge(false).smoothing(self.smoothing).iterations(40).tolerance(1e-6);
+                let start = Start::LatentClass { restarts: 2, seed };
+                let fit = em.start(start).fit(&model, self.rows, &Quiet(self.observer))?;
+                self.fit(&fit.model, 10, 1e-6)
+            }
+        }
+    }
+}
+
+/// A model on a tree that is kept, with the numbers of states of the best BIC that is found; `None` if the tree has observed nodes inside.
+pub(super) fn states_on_tree(model: &LatentTree, data: &dyn Rows, weight: f64, search: &BicSearch, observer: &dyn Observer) -> Result<Option<LatentTree>> {
+    let merged = Merged::of(data)?;
+    let mut bench = Bench::new(&merged, weight, search, observer)?;
+    bench.keep_tree = true;
+    let Some(begun) = bench.fit(model, 30, 1e-7)? else { return Ok(None) };
+    let best = bench.climb(begun, 25, search.seed)?;
+    Ok(Some(bench.fit(&best.model, 300, 1e-8)?.unwrap_or(best).model))
+}
+
+/// Every so many-th row, with the weight of all.
+fn every(rows: &dyn Rows, step: usize, observer: &dyn Observer) -> Result<Dataset> {
+    let (mut all, mut seen, mut at) = (0.0, 0.0, 0_usize);
+    let mut batches: Vec<Batch> = Vec::new();
+    let mut source = rows.open()?;
+    while let Some(batch) = source.next_batch()? {
+        if observer.cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let taken: Vec<usize> = (0..batch.n_rows).filter(|row| (at + row).is_multiple_of(step)).collect();
+        at += batch.n_rows;
+        all += (0..batch.n_rows).map(|row| batch.weight(row)).sum::<f64>();
+        let weights: Vec<f64> = taken.iter().map(|&row| batch.weight(row)).collect();
+        seen += weights.iter().sum::<f64>();
+        let chosen = crate::data::select::select_rows(&batch, &taken, 0);
+        batches.push(Batch { weights: Some(weights), ..chosen });
+    }
+    let factor = if seen > 0.0 { all / seen } else { 1.0 };
+    batches.iter_mut().filter_map(|batch| batch.weights.as_mut()).flatten().for_each(|weight| *weight *= factor);
+    Ok(Dataset::new(Arc::clone(rows.schema()), batches))
+}
+
+/// Says how a search goes, for those who work on it.
+fn trace(message: impl FnOnce() -> String) {
+    if std::env::var_os("LT_TRACE").is_some() {
+        eprintln!("{}", message());
+    }
 }

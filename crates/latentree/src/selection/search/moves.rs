@@ -35,6 +35,8 @@ pub(super) struct Judge<'a> {
     /// Keeps numbers of states.
     pub(super) fixed_states: Option<usize>,
     pub(super) most_states: usize,
+    /// Changes numbers of states alone.
+    pub(super) keep_tree: bool,
 }
 
 /// A gain that is worth a change.
@@ -43,6 +45,11 @@ const LEAST_GAIN: f64 = 0.5;
 impl Judge<'_> {
     fn climb(&self, patch: &mut Patch, steps: usize) -> f64 {
         patch.climb(self.columns, &self.floors, steps, 0.05)
+    }
+
+    /// BIC of a patch after EM.
+    pub(super) fn bic(&self, patch: &mut Patch, steps: usize) -> f64 {
+        self.climb(patch, steps) - self.penalty(patch)
     }
 
     fn penalty(&self, patch: &Patch) -> f64 {
@@ -117,7 +124,8 @@ pub(super) fn around(context: &Context<'_>, hidden: usize, judge: &Judge<'_>, se
         moves.extend(best);
     }
     let mut twins: Vec<Move> = Vec::new();
-    for group in residuals.groups() {
+    let groups = if judge.keep_tree { Vec::new() } else { residuals.groups() };
+    for group in groups {
         let n_states = judge.fixed_states.unwrap_or(2);
         let Some(mut local) = twin(&star, &group, n_states, &residuals, judge.columns) else { continue };
         let mut old = without_group(&local, &star, &group);
@@ -141,7 +149,7 @@ pub(super) fn around(context: &Context<'_>, hidden: usize, judge: &Judge<'_>, se
 
 /// The best move across the edge of a hidden node to its parent: the two made one, or a branch of the node hung on the parent.
 pub(super) fn across(context: &Context<'_>, hidden: usize, judge: &Judge<'_>) -> Option<Move> {
-    let parent = context.net.parent[hidden]?;
+    let parent = context.net.parent[hidden].filter(|_| !judge.keep_tree)?;
     let mut pair = context.pair(hidden, parent)?;
     let base = judge.climb(&mut pair.patch, 3) - judge.penalty(&pair.patch);
     let mut best: Option<Move> = None;
@@ -209,6 +217,33 @@ fn with_split(
     local.patch.nodes[0].table[k] = two.nodes[0].table[1];
     let gain = judge.climb(&mut local.patch, 4) - base - judge.penalty(&local.patch) + judge.penalty(&star.patch);
     Some(Move { gain, local, resizes: true })
+}
+
+/// A star with states split, one after the other, as long as BIC rises.
+pub(super) fn grown(star: Patch, judge: &Judge<'_>, seed: u64) -> Patch {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let branches = (0..star.leaves.len()).map(|leaf| (Branch::Variable(leaf), leaf..leaf + 1)).collect();
+    let mut local = Local { patch: star, nodes: vec![None], branches, removed: Vec::new() };
+    while local.patch.nodes[0].n_states < judge.most_states {
+        let base = judge.climb(&mut local.patch, 6);
+        let known = rows(&local.patch, judge.columns);
+        let weights = &local.patch.nodes[0].table;
+        let mut order: Vec<usize> = (0..weights.len()).collect();
+        order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
+        let mut best: Option<Move> = None;
+        for &state in order.iter().take(3) {
+            let found = with_split(&local, state, None, &known, base, judge, &mut rng);
+            if let Some(found) = found.filter(|it| it.gain > best.as_ref().map_or(LEAST_GAIN, |best| best.gain)) {
+                best = Some(found);
+            }
+        }
+        match best {
+            Some(best) => local.patch = best.local.patch,
+            None => break,
+        }
+    }
+    judge.climb(&mut local.patch, 2 * judge.steps);
+    local.patch
 }
 
 /// A star with a state less, fitted further where it may gain.

@@ -254,7 +254,7 @@ impl Net {
     }
 
     /// Posteriors of all states of all hidden nodes, `[state][row]`, in the order of the nodes.
-    pub(super) fn posteriors(&self, columns: &Columns) -> Vec<Soft> {
+    pub(super) fn posteriors(&self, columns: &Columns) -> Vec<Arc<Soft>> {
         let order = self.order();
         let patch = self.patch(&order, columns);
         let n_rows = columns.n_rows;
@@ -271,8 +271,8 @@ impl Net {
                 }
             }
         });
-        let mut ordered: Vec<Option<Soft>> = (0..self.n_hidden()).map(|_| None).collect();
-        order.iter().zip(all).for_each(|(&ix, values)| ordered[ix] = Some(Soft { n_states: self.states[ix], values }));
+        let mut ordered: Vec<Option<Arc<Soft>>> = vec![None; self.n_hidden()];
+        order.iter().zip(all).for_each(|(&ix, values)| ordered[ix] = Some(Arc::new(Soft { n_states: self.states[ix], values })));
         ordered.into_iter().map(|it| it.expect("every node is in the order")).collect()
     }
 

@@ -248,7 +248,7 @@ impl Residuals {
 }
 
 /// A label of every row for a leaf.
-fn labels(leaf: &Leaf, columns: &Columns) -> (usize, Vec<u8>) {
+pub(super) fn labels(leaf: &Leaf, columns: &Columns) -> (usize, Vec<u8>) {
     let narrow = |n_codes: usize, code: u16| {
         if usize::from(code) >= n_codes { MISSING } else { usize::from(code).min(MOST_LABELS - 1) as u8 }
     };

@@ -1,0 +1,71 @@
+//! Local computations against whole models.
+
+use std::sync::Arc;
+
+use super::columns::Columns;
+use super::local::Context;
+use super::net::Net;
+use crate::Silent;
+use crate::inference::Inference;
+use crate::simulate::{ParameterFamily, Shape, Simulation};
+
+fn setting(seed: u64) -> (crate::model::LatentTree, crate::data::Dataset, Columns) {
+    let family = ParameterFamily::Categorical { states: 3, hidden_states: 2, separation: 0.6 };
+    let model = Simulation::new(Shape::Random { max_degree: Some(4) }, 12).family(family).seed(seed).model().unwrap();
+    let rows = Inference::new(&model).sample(1_500, seed).unwrap();
+    let columns = Columns::read(&rows, usize::MAX, &Silent).unwrap();
+    (model, rows, columns)
+}
+
+/// The log-likelihood of a patch of the whole net is that of the model, and a star with the messages of the rest has the same up to a constant.
+#[test]
+fn a_patch_has_the_likelihood_of_the_whole_model() {
+    for seed in 0..5 {
+        let (model, rows, columns) = setting(seed);
+        let Some(net) = Net::of_model(&model, &columns) else { continue };
+        let exact = Inference::new(&model).score(&mut rows.source(), &Silent, |_, _| Ok(())).unwrap().log_likelihood;
+        let patch = net.patch(&net.order(), &columns);
+        let whole = patch.expect(&columns, &mut patch.work(), |_, _| {}).log_likelihood;
+        assert!((whole - exact).abs() < 1e-9 * exact.abs(), "{whole} for {exact}");
+        // Changing the tables of one star changes its patch and the whole model by the same amount.
+        let messages = net.messages(&columns);
+        let context = Context::new(&net, &columns, &messages);
+        for hidden in 0..net.n_hidden() {
+            let star = context.star(hidden);
+            let before = star.patch.expect(&columns, &mut star.patch.work(), |_, _| {}).log_likelihood;
+            let mut changed = star.clone();
+            for leaf in &mut changed.patch.leaves {
+                let width = leaf.values.len() / changed.patch.nodes[0].n_states;
+                for row in leaf.values.chunks_exact_mut(width) {
+                    row.iter_mut().enumerate().for_each(|(cell, value)| *value *= 1.0 + 0.3 * cell as f64);
+                    let total: f64 = row.iter().sum();
+                    row.iter_mut().for_each(|value| *value /= total);
+                }
+            }
+            let after = changed.patch.expect(&columns, &mut changed.patch.work(), |_, _| {}).log_likelihood;
+            let mut other = net.clone();
+            changed.apply(&mut other);
+            let model = other.model(rows.schema(), &columns).unwrap();
+            let score = Inference::new(&model).score(&mut rows.source(), &Silent, |_, _| Ok(())).unwrap().log_likelihood;
+            // Messages are kept in single precision.
+            assert!((score - exact - (after - before)).abs() < 1e-5 * exact.abs(), "{} for {}", after - before, score - exact);
+        }
+    }
+}
+
+/// Turning a net at another node leaves its distribution as it is, and so does the way through a model.
+#[test]
+fn rerooting_and_models_keep_the_distribution() {
+    let (model, rows, columns) = setting(7);
+    let net = Net::of_model(&model, &columns).unwrap();
+    let exact = Inference::new(&model).score(&mut rows.source(), &Silent, |_, _| Ok(())).unwrap().log_likelihood;
+    for root in 0..net.n_hidden() {
+        let mut turned = net.clone();
+        turned.reroot(root);
+        assert_eq!(turned.parent[root], None);
+        let model = turned.model(&Arc::clone(rows.schema()), &columns).unwrap();
+        let score = Inference::new(&model).score(&mut rows.source(), &Silent, |_, _| Ok(())).unwrap().log_likelihood;
+        assert!((score - exact).abs() < 1e-9 * exact.abs());
+        assert_eq!(turned.n_free(&columns), model.n_free_parameters());
+    }
+}
