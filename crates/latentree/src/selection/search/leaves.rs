@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::columns::{Column, Columns};
-use super::net::{ALONE, Net};
+use super::net::{ALONE, INNER, Net};
 use super::patch::Soft;
 
 /// Gain in nats below which a variable stays where it is.
@@ -133,6 +133,9 @@ pub(super) fn with_moved_leaves(net: &Net, posteriors: &[Arc<Soft>], columns: &C
                 (value - cost * (posterior.n_states * n_free) as f64, counts)
             };
             let home = net.leaf_of[variable];
+            if home == INNER {
+                return (home, Vec::new());
+            }
             let (mut best, mut counts) = judge(home);
             best += LEAST_GAIN;
             let mut place = home;
@@ -176,7 +179,7 @@ fn candidates(net: &Net, n_hidden: usize) -> Vec<Vec<usize>> {
         }
         seen
     };
-    net.leaf_of.iter().map(|&home| if home == ALONE { Vec::new() } else { near(home) }).collect()
+    net.leaf_of.iter().map(|&home| if home >= INNER { Vec::new() } else { near(home) }).collect()
 }
 
 /// Joint weights of the states of two nodes.

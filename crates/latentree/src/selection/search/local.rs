@@ -23,6 +23,8 @@ pub(super) struct Local {
     pub(super) branches: Vec<(Branch, Range<usize>)>,
     /// Nodes of the net that the patch replaces and that are gone with it.
     pub(super) removed: Vec<usize>,
+    /// The variable that its first node becomes.
+    pub(super) observes: Option<usize>,
 }
 
 /// A net with everything that local patches need of it.
@@ -57,9 +59,11 @@ impl<'a> Context<'a> {
             nodes: vec![Some(hidden)],
             branches: Vec::new(),
             removed: Vec::new(),
+            observes: None,
         };
         self.add_below(&mut local, 0, hidden);
         self.add_above(&mut local, 0, hidden);
+        self.add_identity(&mut local, 0, hidden);
         local
     }
 
@@ -74,9 +78,17 @@ impl<'a> Context<'a> {
             nodes: vec![Some(parent), Some(hidden)],
             branches: Vec::new(),
             removed: Vec::new(),
+            observes: None,
         };
         self.add_below(&mut local, 1, hidden);
+        self.add_identity(&mut local, 1, hidden);
         Some(local)
+    }
+
+    fn add_identity(&self, local: &mut Local, at: usize, node: usize) {
+        if let Some(variable) = self.net.observed[node] {
+            local.patch.leaves.push(super::net::identity(at, variable, self.columns));
+        }
     }
 
     fn add_below(&self, local: &mut Local, at: usize, hidden: usize) {
@@ -119,6 +131,7 @@ impl Local {
                     net.states.push(0);
                     net.parent.push(None);
                     net.table.push(Vec::new());
+                    net.observed.push(None);
                     net.states.len() - 1
                 })
             })
@@ -146,6 +159,10 @@ impl Local {
                 }
             }
         }
+        if let Some(variable) = self.observes {
+            net.observed[root] = Some(variable);
+            net.leaf_of[variable] = super::net::INNER;
+        }
         for &gone in &self.removed {
             net.states[gone] = 0;
             net.parent[gone] = None;
@@ -162,19 +179,48 @@ impl Net {
         self.states = kept.iter().map(|&ix| self.states[ix]).collect();
         self.parent = kept.iter().map(|&ix| self.parent[ix].map(|parent| place[parent])).collect();
         self.table = kept.iter().map(|&ix| std::mem::take(&mut self.table[ix])).collect();
-        let leaf_of = self.leaf_of.iter().map(|&at| if at == super::net::ALONE { at } else { place[at] });
+        self.observed = kept.iter().map(|&ix| self.observed[ix]).collect();
+        let leaf_of = self.leaf_of.iter().map(|&at| if at >= super::net::INNER { at } else { place[at] });
         self.leaf_of = leaf_of.collect();
     }
 
     /// Takes out hidden nodes with fewer than three neighbours: what hangs on one hangs on its neighbour instead, or two neighbours on each other. A node with one
-    /// neighbour, or none, leaves its variable alone.
+    /// neighbour, or none, leaves its variable alone. A variable that is a node with one neighbour that is another becomes its leaf.
     pub(super) fn prune(&mut self, columns: &Columns) {
         loop {
             let (children, leaves) = (self.children(), self.leaves());
-            let degree = |ix: usize| children[ix].len() + leaves[ix].len() + usize::from(self.parent[ix].is_some());
-            let Some(weak) = (0..self.n_hidden()).find(|&ix| self.states[ix] > 0 && degree(ix) < 3 && (leaves[ix].len() < 2 || degree(ix) > leaves[ix].len())) else {
+            let n_near = |ix: usize| children[ix].len() + usize::from(self.parent[ix].is_some());
+            let is_weak = |ix: usize| {
+                let degree = n_near(ix) + leaves[ix].len();
+                match self.observed[ix] {
+                    Some(_) => degree == 0 || (degree == 1 && n_near(ix) == 1),
+                    None => degree < 3 && (leaves[ix].len() < 2 || degree > leaves[ix].len()),
+                }
+            };
+            let Some(weak) = (0..self.n_hidden()).find(|&ix| self.states[ix] > 0 && is_weak(ix)) else {
                 break;
             };
+            if let Some(variable) = self.observed[weak] {
+                // It becomes a leaf, or stands alone.
+                self.reroot(weak);
+                let column = columns.of_variable[variable][0];
+                match self.children()[weak].first().copied() {
+                    None => {
+                        self.leaf_of[variable] = super::net::ALONE;
+                        self.values[column].clone_from(&self.table[weak]);
+                    }
+                    Some(heir) => {
+                        let (own, values) = turned(&self.table[weak], &self.table[heir], self.states[heir]);
+                        (self.table[heir], self.values[column]) = (own, values);
+                        self.parent[heir] = None;
+                        self.leaf_of[variable] = heir;
+                    }
+                }
+                self.states[weak] = 0;
+                self.parent[weak] = None;
+                self.observed[weak] = None;
+                continue;
+            }
             self.reroot(weak);
             let (children, weight) = (self.children(), self.table[weak].clone());
             let k = self.states[weak];

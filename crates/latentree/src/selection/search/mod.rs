@@ -33,7 +33,7 @@ use self::local::{Branch, Context};
 use self::moves::{Judge, Move};
 use self::net::Net;
 use self::patch::Floors;
-use crate::data::{Batch, Block, Dataset, JournaledRows, Rows, SparseRows};
+use crate::data::{Batch, Block, Dataset, JournaledRows, Kind, Rows, SparseRows};
 use super::islands::islands;
 use super::options::Effort;
 use super::shape::Shape;
@@ -317,15 +317,19 @@ enum Beginning {
     Classes,
     /// One of the given trees, with so many states.
     Given(usize, usize),
+    /// The Chow–Liu tree.
+    Spanning,
 }
 
 /// Rows that whole models are fitted to while the search goes on.
 const MOST_FITTED: usize = 100_000;
 /// Rows times variables above which few starts are taken through few sweeps.
 const LARGE: f64 = 8e6;
+/// Below it, many starts are.
+const SMALL: f64 = 1e5;
 const VERY_LARGE: f64 = 2e7;
 
-/// A model with the best BIC that the search finds; see the module. It is never below the Chow–Liu tree of discrete columns.
+/// A model with the best BIC that the search finds; see the module. It is never below the Chow–Liu tree of discrete columns, from which it begins, too.
 ///
 /// # Errors
 /// [`Error::Option`] for fewer than three variables, those of EM, and [`Error::Cancelled`].
@@ -348,6 +352,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
         _ if size > VERY_LARGE => (1, 1, 3),
         _ if size > LARGE => (1, 1, 6),
         Effort::Thorough => (4, 2, 40),
+        _ if size < SMALL => (4, 2, 25),
         _ => (2, 1, 25),
     };
     observer.stage("search", Some(beginnings.len() as u64 + kept as u64 + 1));
@@ -375,10 +380,11 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
         }
         observer.progress((beginnings.len() + ix + 1) as u64);
     }
-    let Some(best) = best else { return independent_or_spanning(&bench, None, moments) };
+    let Some(best) = best else {
+        return starts::forest(&[], &bench.columns, search.smoothing.pseudo_count).model(bench.rows.schema(), &bench.columns);
+    };
     let best = bench.climb(best, sweeps, search.seed.wrapping_add(77))?;
-    let best = if observer.stop_early() { best } else { bench.fit(&best.model, 200, 1e-8)?.unwrap_or(best) };
-    let model = independent_or_spanning(&bench, Some(best), moments)?;
+    let model = if observer.stop_early() { best.model } else { bench.fit(&best.model, 200, 1e-8)?.unwrap_or(best).model };
     if fewer.is_some() && !observer.stop_early() {
         let em = Em::new().merge(false).smoothing(search.smoothing).iterations(30).tolerance(1e-7);
         return Ok(em.fit(&model, &JournaledRows::new(&merged, journal), &Quiet(observer))?.model);
@@ -386,45 +392,24 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     Ok(model)
 }
 
-/// The best model, or the Chow–Liu tree where that is better.
-fn independent_or_spanning(bench: &Bench<'_>, best: Option<Found>, moments: &PairMoments) -> Result<LatentTree> {
-    let schema = bench.rows.schema();
-    let is_discrete = schema.variable_ixs().all(|ix| schema.scalar_kind(ix).is_some_and(|kind| kind.n_states().is_some()));
-    if **moments.schema() == **schema && is_discrete {
-        let tree = ChowLiu::from_moments(moments)?.tree;
-        let em = Em::new().merge(false).smoothing(bench.smoothing).iterations(10).tolerance(1e-7);
-        let fit = em.fit(&template(Arc::clone(schema), tree, 2)?, bench.rows, &Quiet(bench.observer))?;
-        let log_likelihood = fit.log_likelihood.last().copied().unwrap_or(f64::NEG_INFINITY);
-        let bic = log_likelihood - bench.cost() * fit.model.n_free_parameters() as f64;
-        trace(|| format!("chow-liu {bic:.1}"));
-        if best.as_ref().is_none_or(|best| bic > best.bic) {
-            return Ok(fit.model);
-        }
-    }
-    match best {
-        Some(best) => Ok(best.model),
-        None => starts::forest(&[], &bench.columns, bench.smoothing.pseudo_count).model(schema, &bench.columns),
-    }
-}
-
 fn beginnings(search: &BicSearch, size: f64) -> Vec<Beginning> {
-    use Beginning::{Classes, Given, Islands, Levels};
+    use Beginning::{Classes, Given, Islands, Levels, Spanning};
     let k = search.hidden_states.unwrap_or(2);
     let given = |n_states: usize| (0..search.trees.len()).map(move |tree| Given(tree, n_states));
     if size > VERY_LARGE {
-        return [Levels].into_iter().chain(given(k)).collect();
+        return [Levels].into_iter().chain(given(k).take(1)).collect();
     }
     if size > LARGE {
-        return [Levels, Islands(0)].into_iter().chain(given(k)).collect();
+        return [Levels, Islands(0), Spanning].into_iter().chain(given(k).take(1)).collect();
     }
-    let mut all = vec![Islands(0), Islands(1), Islands(2), Levels, Classes];
+    let mut all = vec![Islands(0), Islands(1), Islands(2), Levels, Classes, Spanning];
     all.extend(given(k));
     if search.hidden_states.is_none() {
         all.extend(given(3));
     }
-    if search.effort == Effort::Thorough {
-        all.extend((3..9).map(Islands));
-    }
+    // Where a start costs little, many are tried.
+    let more = if search.effort == Effort::Thorough || size < SMALL { 9 } else { 0 };
+    all.extend((3..3 + more).map(Islands));
     all
 }
 
@@ -437,6 +422,14 @@ impl Bench<'_> {
                 Some(net) if net.n_hidden() > 0 => self.fit_net(&net, 30, 1e-6),
                 _ => Ok(None),
             },
+            Beginning::Spanning => {
+                let is_for = |ix| schema.scalar_kind(ix).and_then(Kind::n_states).is_some_and(|n_states| n_states <= 64);
+                if **moments.schema() != **schema || !schema.variable_ixs().all(is_for) {
+                    return Ok(None);
+                }
+                let tree = ChowLiu::from_moments(moments)?.tree;
+                self.fit(&template(Arc::clone(schema), tree, 2)?, 10, 1e-7)
+            }
             Beginning::Classes => {
                 let net = starts::latent_classes(columns, &judge, seed.wrapping_mul(43).wrapping_add(5));
                 self.fit_net(&net, 60, 1e-7)

@@ -13,6 +13,7 @@ use super::local::{Branch, Context, Local, through};
 use super::net::times;
 use super::patch::{Floors, Leaf, Node, Patch, Soft, Source};
 use super::residual::Residuals;
+use crate::information;
 
 /// A local change and what it gains.
 #[derive(Debug, Clone)]
@@ -90,7 +91,11 @@ pub(super) fn around(context: &Context<'_>, hidden: usize, judge: &Judge<'_>, se
     let mut moves: Vec<Move> = Vec::new();
     let k = star.patch.nodes[0].n_states;
     let residuals = Residuals::new(&star, judge.columns);
-    if judge.fixed_states.is_none() {
+    let is_observed = context.net.observed[hidden].is_some();
+    if !is_observed && !judge.keep_tree {
+        moves.extend(observing(&star, base, judge));
+    }
+    if judge.fixed_states.is_none() && !is_observed {
         let mut best: Option<Move> = None;
         let mut consider = |found: Option<Move>| {
             if let Some(found) = found.filter(|it| it.gain > best.as_ref().map_or(LEAST_GAIN, |best| best.gain)) {
@@ -121,13 +126,16 @@ pub(super) fn around(context: &Context<'_>, hidden: usize, judge: &Judge<'_>, se
                 consider(shrunk(with_joined_states(&star, a, b), &star, base, judge));
             }
         }
+        if best.as_ref().is_some_and(|best| moves.iter().all(|other| other.gain < best.gain)) {
+            moves.clear();
+        }
         moves.extend(best);
     }
     let mut twins: Vec<Move> = Vec::new();
-    let groups = if judge.keep_tree { Vec::new() } else { residuals.groups() };
+    let groups = if judge.keep_tree { Vec::new() } else { residuals.groups(if is_observed { 0 } else { 2 }) };
     for group in groups {
         let n_states = judge.fixed_states.unwrap_or(2);
-        let Some(mut local) = twin(&star, &group, n_states, &residuals, judge.columns) else { continue };
+        let Some(mut local) = twin(&star, &group, n_states, is_observed, &residuals, judge.columns) else { continue };
         let mut old = without_group(&local, &star, &group);
         let before = judge.climb(&mut old, 2);
         let gain = judge.climb(&mut local.patch, judge.steps) - before - judge.penalty(&local.patch) + judge.penalty(&old);
@@ -147,6 +155,55 @@ pub(super) fn around(context: &Context<'_>, hidden: usize, judge: &Judge<'_>, se
     moves
 }
 
+/// Labels of a variable that may take the place of a hidden node.
+const MOST_LABELS: usize = 32;
+
+/// The star with one of its variables in place of the hidden node, the best of those that say most about it.
+fn observing(star: &Local, base: f64, judge: &Judge<'_>) -> Option<Move> {
+    let columns = judge.columns;
+    let node = &star.patch.nodes[0];
+    let own = |(branch, leaves): &(Branch, std::ops::Range<usize>)| match (branch, &star.patch.leaves[leaves.start].source) {
+        (Branch::Variable(variable), Source::Column(column)) if leaves.len() == 1 => {
+            let column = &columns.columns[*column];
+            let is_for = column.is_discrete() && (2..=MOST_LABELS).contains(&column.width());
+            is_for.then_some((*variable, leaves.start))
+        }
+        _ => None,
+    };
+    let mut candidates: Vec<(f64, usize, usize)> = star
+        .branches
+        .iter()
+        .filter_map(own)
+        .map(|(variable, leaf)| {
+            let values = &star.patch.leaves[leaf].values;
+            (information::of_table(&node.table, values, values.len() / node.n_states), variable, leaf)
+        })
+        .collect();
+    candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut best: Option<Move> = None;
+    for &(_, variable, leaf) in candidates.iter().take(2) {
+        let values = &star.patch.leaves[leaf].values;
+        let n_labels = values.len() / node.n_states;
+        let (shares, states) = super::net::turned(&node.table, values, n_labels);
+        let mut local = star.clone();
+        local.patch.nodes[0] = Node { n_states: n_labels, parent: None, table: shares };
+        local.observes = Some(variable);
+        local.branches.retain(|(branch, _)| *branch != Branch::Variable(variable));
+        for (at, other) in local.patch.leaves.iter_mut().enumerate() {
+            if at == leaf {
+                *other = super::net::identity(0, variable, columns);
+            } else {
+                other.values = through_leaf(&states, &other.values, node.n_states, &other.source, columns);
+            }
+        }
+        let gain = judge.climb(&mut local.patch, judge.steps / 2) - base - judge.penalty(&local.patch) + judge.penalty(&star.patch);
+        if gain > best.as_ref().map_or(LEAST_GAIN, |best| best.gain) {
+            best = Some(Move { gain, local, resizes: true });
+        }
+    }
+    best
+}
+
 /// The best move across the edge of a hidden node to its parent: the two made one, or a branch of the node hung on the parent.
 pub(super) fn across(context: &Context<'_>, hidden: usize, judge: &Judge<'_>) -> Option<Move> {
     let parent = context.net.parent[hidden].filter(|_| !judge.keep_tree)?;
@@ -163,9 +220,11 @@ pub(super) fn across(context: &Context<'_>, hidden: usize, judge: &Judge<'_>) ->
             best = Some(Move { gain, local, resizes });
         }
     };
-    consider(joined(&pair, judge.columns), true);
+    if context.net.observed[hidden].is_none() {
+        consider(joined(&pair, judge.columns), true);
+    }
     const MOST_BRANCHES: usize = 12;
-    if context.degree(hidden) > 3 {
+    if context.degree(hidden) > if context.net.observed[hidden].is_some() { 1 } else { 3 } {
         for at in 0..pair.branches.len().min(MOST_BRANCHES) {
             consider(rehung(&pair, at, judge.columns), false);
         }
@@ -223,7 +282,7 @@ fn with_split(
 pub(super) fn grown(star: Patch, judge: &Judge<'_>, seed: u64) -> Patch {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let branches = (0..star.leaves.len()).map(|leaf| (Branch::Variable(leaf), leaf..leaf + 1)).collect();
-    let mut local = Local { patch: star, nodes: vec![None], branches, removed: Vec::new() };
+    let mut local = Local { patch: star, nodes: vec![None], branches, removed: Vec::new(), observes: None };
     while local.patch.nodes[0].n_states < judge.most_states {
         let base = judge.climb(&mut local.patch, 6);
         let known = rows(&local.patch, judge.columns);
@@ -355,8 +414,8 @@ fn closest_states(patch: &Patch) -> Option<(usize, usize)> {
 }
 
 /// A second node for a group of branches, with classes that begin as what goes with the group's first branch. All other branches are fixed.
-fn twin(star: &Local, group: &[usize], n_states: usize, residuals: &Residuals, columns: &Columns) -> Option<Local> {
-    if group.len() < 2 || star.branches.len() < group.len() + 2 {
+fn twin(star: &Local, group: &[usize], n_states: usize, is_observed: bool, residuals: &Residuals, columns: &Columns) -> Option<Local> {
+    if group.len() < 2 || star.branches.len() < group.len() + if is_observed { 0 } else { 2 } {
         return None;
     }
     let seed = group[0];
@@ -366,6 +425,7 @@ fn twin(star: &Local, group: &[usize], n_states: usize, residuals: &Residuals, c
         nodes: vec![star.nodes[0], None],
         branches: Vec::new(),
         removed: Vec::new(),
+        observes: None,
     };
     local.patch.nodes.push(Node { n_states, parent: Some(0), table: above });
     for &branch in group {
@@ -377,10 +437,11 @@ fn twin(star: &Local, group: &[usize], n_states: usize, residuals: &Residuals, c
         }
         local.branches.push((of, first..local.patch.leaves.len()));
     }
-    let others = star.branches.iter().enumerate().filter(|(at, _)| !group.contains(at)).flat_map(|(_, it)| it.1.clone());
+    let own: Vec<usize> = group.iter().flat_map(|&branch| star.branches[branch].1.clone()).collect();
+    let others = star.patch.leaves.iter().enumerate().filter(|(at, _)| !own.contains(at));
     let rest = Patch {
         nodes: star.patch.nodes.clone(),
-        leaves: others.map(|leaf| star.patch.leaves[leaf].clone()).collect(),
+        leaves: others.map(|(_, leaf)| leaf.clone()).collect(),
         background: None,
     };
     local.patch.leaves.push(Leaf { at: 0, source: Source::Fixed(Arc::new(evidence(&rest, columns))), values: Vec::new() });
@@ -439,7 +500,7 @@ fn through_leaf(table: &[f64], values: &[f64], n_states: usize, source: &Source,
     match source {
         Source::Column(column) => through(table, values, n_states, &columns.columns[*column]),
         Source::Soft(soft) => table.chunks_exact(n_states).flat_map(|row| times(row, values, soft.n_states)).collect(),
-        Source::Fixed(_) => Vec::new(),
+        Source::Fixed(_) | Source::Identity(_) => Vec::new(),
     }
 }
 

@@ -11,8 +11,10 @@ use crate::model::{Distribution, Emission, LatentTree, Table};
 use crate::tree::{Rooted, Tree};
 use crate::{NodeIx, Result, VarIx};
 
-/// The hidden node of a variable that has none.
+/// The node of a variable that has none.
 pub(super) const ALONE: usize = usize::MAX;
+/// The node of a variable that is a node itself.
+pub(super) const INNER: usize = usize::MAX - 1;
 
 /// A forest of hidden nodes with tables, and the parameters of every column in the states of its variable's node.
 #[derive(Debug, Clone)]
@@ -21,6 +23,8 @@ pub(super) struct Net {
     pub(super) parent: Vec<Option<usize>>,
     /// Given the parent, or the node's own.
     pub(super) table: Vec<Vec<f64>>,
+    /// By node, the variable that it is; its states are the labels. The others are hidden.
+    pub(super) observed: Vec<Option<usize>>,
     /// By variable.
     pub(super) leaf_of: Vec<usize>,
     /// By column; continuous means less the column's.
@@ -38,38 +42,37 @@ impl Net {
         self.states.len()
     }
 
-    /// The net of a model whose observed nodes are leaves of hidden ones, or alone; `None` if it is none.
+    /// The net of a model; `None` of a Gaussian one. Observed nodes with children are nodes of the net.
     pub(super) fn of_model(model: &LatentTree, columns: &Columns) -> Option<Self> {
-        let hidden: Vec<NodeIx> = model.hidden().collect();
-        let mut place = vec![ALONE; model.tree().n_nodes()];
-        hidden.iter().enumerate().for_each(|(ix, node)| place[node.get()] = ix);
+        let n_nodes = model.tree().n_nodes();
+        let mut has_children = vec![false; n_nodes];
+        for node in model.tree().node_ixs() {
+            if let Some(parent) = model.parent(node) {
+                has_children[parent.get()] = true;
+            }
+        }
+        let is_inner = |node: NodeIx| !model.tree().is_observed(node) || has_children[node.get()];
+        let inner: Vec<NodeIx> = model.hidden().chain(model.tree().node_ixs().filter(|&node| model.tree().is_observed(node) && is_inner(node))).collect();
+        let mut place = vec![ALONE; n_nodes];
+        inner.iter().enumerate().for_each(|(ix, node)| place[node.get()] = ix);
         let table = |node: NodeIx| match model.distribution(node) {
             Distribution::Discrete(table) => Some(table.values().to_vec()),
             _ => None,
         };
         let mut net = Self {
-            states: hidden.iter().map(|&node| model.n_states(node)).collect::<Option<_>>()?,
-            parent: Vec::new(),
-            table: hidden.iter().map(|&node| table(node)).collect::<Option<_>>()?,
+            states: inner.iter().map(|&node| model.n_states(node)).collect::<Option<_>>()?,
+            parent: inner.iter().map(|&node| model.parent(node).map(|parent| place[parent.get()])).collect(),
+            table: inner.iter().map(|&node| table(node)).collect::<Option<_>>()?,
+            observed: inner.iter().map(|&node| model.variable(node).map(VarIx::get)).collect(),
             leaf_of: Vec::new(),
             values: vec![Vec::new(); columns.columns.len()],
         };
-        for &node in &hidden {
-            let parent = model.parent(node).map(|parent| place[parent.get()]);
-            if parent == Some(ALONE) {
-                return None;
-            }
-            net.parent.push(parent);
-        }
         for variable in model.schema().variable_ixs() {
             let node = model.node_of(variable);
-            let parent = model.parent(node).map_or(ALONE, |parent| place[parent.get()]);
-            if model.tree().degree(node) > usize::from(parent != ALONE) {
-                return None;
-            }
-            net.leaf_of.push(parent);
+            net.leaf_of.push(if is_inner(node) { INNER } else { model.parent(node).map_or(ALONE, |parent| place[parent.get()]) });
             let own = &columns.of_variable[variable.get()];
             match model.distribution(node) {
+                Distribution::Discrete(_) if is_inner(node) => {}
                 Distribution::Discrete(table) => net.values[own[0]] = table.values().to_vec(),
                 Distribution::Emission(Emission::Group(members)) => {
                     members.iter().zip(own).for_each(|(member, &column)| net.values[column] = numbers(member, &columns.columns[column]));
@@ -81,19 +84,35 @@ impl Net {
         Some(net)
     }
 
-    /// The tree: variables first, then the hidden nodes in their order.
+    /// Where the nodes of the net are in its tree: variables first, then hidden nodes in their order.
+    fn places(&self) -> Vec<NodeIx> {
+        let mut n_hidden = 0;
+        let place = |observed: &Option<usize>| match observed {
+            Some(variable) => NodeIx::new(*variable),
+            None => {
+                n_hidden += 1;
+                NodeIx::new(self.leaf_of.len() + n_hidden - 1)
+            }
+        };
+        self.observed.iter().map(place).collect()
+    }
+
+    /// The tree.
     pub(super) fn tree(&self, schema: &Schema) -> Result<Tree> {
         let mut tree = Tree::new();
         for variable in schema.variables() {
             tree.add_observed(variable.name.clone())?;
         }
-        let hidden: Vec<NodeIx> = self.states.iter().map(|_| tree.add_next_hidden()).collect();
-        for (variable, &at) in self.leaf_of.iter().enumerate().filter(|it| *it.1 != ALONE) {
-            tree.connect(hidden[at], NodeIx::new(variable), None)?;
+        self.observed.iter().filter(|it| it.is_none()).for_each(|_| {
+            tree.add_next_hidden();
+        });
+        let places = self.places();
+        for (variable, &at) in self.leaf_of.iter().enumerate().filter(|it| *it.1 < INNER) {
+            tree.connect(places[at], NodeIx::new(variable), None)?;
         }
         for (ix, parent) in self.parent.iter().enumerate() {
             if let Some(parent) = parent {
-                tree.connect(hidden[*parent], hidden[ix], None)?;
+                tree.connect(places[*parent], places[ix], None)?;
             }
         }
         Ok(tree)
@@ -101,14 +120,14 @@ impl Net {
 
     /// The model.
     pub(super) fn model(&self, schema: &Arc<Schema>, columns: &Columns) -> Result<LatentTree> {
-        let tree = self.tree(schema)?;
+        let (tree, places) = (self.tree(schema)?, self.places());
         let p = schema.variables().len();
-        let roots = (0..self.n_hidden()).filter(|&ix| self.parent[ix].is_none()).map(|ix| NodeIx::new(p + ix));
+        let roots = (0..self.n_hidden()).filter(|&ix| self.parent[ix].is_none()).map(|ix| places[ix]);
         let alone = (0..p).filter(|&variable| self.leaf_of[variable] == ALONE).map(NodeIx::new);
         let roots: Vec<NodeIx> = roots.chain(alone).collect();
         let rooted = Rooted::with_roots(&tree, &roots)?;
         let mut builder = LatentTree::builder(Arc::clone(schema), tree.clone()).roots(&rooted.roots);
-        for variable in 0..p {
+        for variable in (0..p).filter(|&variable| self.leaf_of[variable] != INNER) {
             let of_schema = schema.variable(VarIx::new(variable));
             let emission = |column: usize| emission(&self.values[column], &columns.columns[column]);
             let mut members: Vec<Emission> = columns.of_variable[variable].iter().map(|&column| emission(column)).collect();
@@ -124,8 +143,13 @@ impl Net {
             builder = builder.distribution(NodeIx::new(variable), distribution);
         }
         for (ix, table) in self.table.iter().enumerate() {
-            let table = Distribution::Discrete(Table::new(self.states[ix], table.clone()));
-            builder = builder.distribution(NodeIx::new(p + ix), table);
+            let n = self.states[ix];
+            let mut table = table.clone();
+            for row in table.chunks_exact_mut(n) {
+                let total: f64 = row.iter().sum();
+                row.iter_mut().for_each(|cell| *cell /= total);
+            }
+            builder = builder.distribution(places[ix], Distribution::Discrete(Table::new(n, table)));
         }
         builder.build()
     }
@@ -167,7 +191,7 @@ impl Net {
     /// Variables of each hidden node.
     pub(super) fn leaves(&self) -> Vec<Vec<usize>> {
         let mut leaves = vec![Vec::new(); self.n_hidden()];
-        for (variable, &at) in self.leaf_of.iter().enumerate().filter(|it| *it.1 != ALONE) {
+        for (variable, &at) in self.leaf_of.iter().enumerate().filter(|it| *it.1 < INNER) {
             leaves[at].push(variable);
         }
         leaves
@@ -203,10 +227,13 @@ impl Net {
             table: self.table[ix].clone(),
         });
         let mut leaves = Vec::new();
-        for (variable, &at) in self.leaf_of.iter().enumerate().filter(|it| *it.1 != ALONE) {
+        for (variable, &at) in self.leaf_of.iter().enumerate().filter(|it| *it.1 < INNER) {
             for &column in &columns.of_variable[variable] {
                 leaves.push(Leaf { at: place[at], source: Source::Column(column), values: self.values[column].clone() });
             }
+        }
+        for (ix, observed) in self.observed.iter().enumerate() {
+            leaves.extend(observed.map(|variable| identity(place[ix], variable, columns)));
         }
         Patch { nodes: nodes.collect(), leaves, background: None }
     }
@@ -279,7 +306,8 @@ impl Net {
     /// Free parameters.
     pub(super) fn n_free(&self, columns: &Columns) -> usize {
         let nodes = (0..self.n_hidden()).map(|ix| self.parent[ix].map_or(1, |parent| self.states[parent]) * (self.states[ix] - 1));
-        let variables = self.leaf_of.iter().enumerate().map(|(variable, &at)| {
+        let leaves = self.leaf_of.iter().enumerate().filter(|it| *it.1 != INNER);
+        let variables = leaves.map(|(variable, &at)| {
             let k = if at == ALONE { 1 } else { self.states[at] };
             columns.of_variable[variable].iter().map(|&column| k * columns.columns[column].n_free()).sum::<usize>()
         });
@@ -290,6 +318,11 @@ impl Net {
     pub(super) fn independent(columns: &Columns, pseudo_count: f64) -> Vec<Vec<f64>> {
         columns.columns.par_iter().map(|column| alone(column, &columns.weights, pseudo_count)).collect()
     }
+}
+
+/// The evidence of a node that is a variable.
+pub(super) fn identity(at: usize, variable: usize, columns: &Columns) -> Leaf {
+    Leaf { at, source: Source::Identity(columns.of_variable[variable][0]), values: Vec::new() }
 }
 
 /// The parameters of a column that nothing is known about.

@@ -25,6 +25,8 @@ pub(super) enum Source {
     Soft(Arc<Soft>),
     /// Evidence about the node itself, which has no parameters.
     Fixed(Arc<Soft>),
+    /// The node is this column.
+    Identity(usize),
 }
 
 /// A hidden node: its table given its parent, or its own distribution.
@@ -144,7 +146,7 @@ impl Patch {
                 * match &leaf.source {
                     Source::Column(column) => columns.columns[*column].n_free(),
                     Source::Soft(soft) => soft.n_states - 1,
-                    Source::Fixed(_) => 0,
+                    Source::Fixed(_) | Source::Identity(_) => 0,
                 }
         };
         nodes + self.leaves.iter().map(leaf).sum::<usize>()
@@ -300,6 +302,7 @@ impl Patch {
                         }
                         n_products += 1;
                     }
+                    Source::Identity(column) => observe(&columns.columns[*column], chunk, k, n, &mut own),
                     Source::Fixed(soft) => {
                         for state in 0..k {
                             let values = &soft.values[state * columns.n_rows + first..][..n];
@@ -458,7 +461,7 @@ impl Patch {
                     }
                 }
             },
-            Source::Fixed(_) => {}
+            Source::Fixed(_) | Source::Identity(_) => {}
             Source::Soft(soft) => {
                 work.ratio.resize(CHUNK, 0.0);
                 for state in 0..k {
@@ -507,7 +510,7 @@ impl Patch {
         }
         for (leaf, counts) in self.leaves.iter_mut().zip(&counts.leaves) {
             match &leaf.source {
-                Source::Fixed(_) => {}
+                Source::Fixed(_) | Source::Identity(_) => {}
                 Source::Soft(soft) => normalise(counts, soft.n_states, floors.pseudo_count, &mut leaf.values),
                 Source::Column(column) => {
                     let column = &columns.columns[*column];
@@ -539,6 +542,35 @@ impl Patch {
             }
         }
         last
+    }
+}
+
+/// Sets the states of a node that is a column to zero where the column has another label.
+fn observe(column: &Column, chunk: usize, k: usize, n: usize, own: &mut [f64]) {
+    let first = chunk * CHUNK;
+    let mut keep = |row: usize, code: usize| {
+        if code < k {
+            (0..k).filter(|&state| state != code).for_each(|state| own[state * CHUNK + row] = 0.0);
+        }
+    };
+    match column {
+        Column::Dense { codes, .. } => codes[first..first + n].iter().enumerate().for_each(|(row, &code)| keep(row, usize::from(code))),
+        Column::Sparse { usual, starts, rows, codes, .. } => {
+            let range = starts[chunk]..starts[chunk + 1];
+            let mut listed = rows[range.clone()].iter().zip(&codes[range]).peekable();
+            for row in 0..n {
+                let code = match listed.peek() {
+                    Some((at, code)) if **at as usize == first + row => {
+                        let code = usize::from(**code);
+                        listed.next();
+                        code
+                    }
+                    _ => *usual,
+                };
+                keep(row, code);
+            }
+        }
+        Column::Numbers { .. } => {}
     }
 }
 

@@ -122,11 +122,11 @@ impl Residuals {
         pairs.max_by(|x, y| self.of(x.0, x.1).total_cmp(&self.of(y.0, y.1)).then(y.cmp(x))).filter(|pair| self.of(pair.0, pair.1) > LEAST)
     }
 
-    /// Groups of branches that may want a node of their own: around the worst pair, small and large.
-    pub(super) fn groups(&self) -> Vec<Vec<usize>> {
+    /// Groups of branches that may want a node of their own: around the worst pair, small and large, with at least so many branches left.
+    pub(super) fn groups(&self, left: usize) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let Some((a, b)) = self.worst_pair() else { return groups };
-        let most = self.n_branches.saturating_sub(2);
+        let most = self.n_branches.saturating_sub(left);
         let seeds = if self.strength(a) >= self.strength(b) { vec![a, b] } else { vec![b, a] };
         let mut group = seeds;
         if group.len() <= most {
@@ -253,7 +253,7 @@ pub(super) fn labels(leaf: &Leaf, columns: &Columns) -> (usize, Vec<u8>) {
         if usize::from(code) >= n_codes { MISSING } else { usize::from(code).min(MOST_LABELS - 1) as u8 }
     };
     match &leaf.source {
-        Source::Column(column) => match &columns.columns[*column] {
+        Source::Column(column) | Source::Identity(column) => match &columns.columns[*column] {
             Column::Sparse { n_codes, usual, rows, codes, .. } => {
                 let mut labels = vec![narrow(*n_codes, *usual as u16); columns.n_rows];
                 rows.iter().zip(codes).for_each(|(&row, &code)| labels[row as usize] = narrow(*n_codes, code));

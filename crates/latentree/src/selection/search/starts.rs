@@ -53,6 +53,7 @@ pub(super) fn forest(stars: &[(Vec<usize>, Patch)], columns: &Columns, pseudo_co
         states: Vec::new(),
         parent: Vec::new(),
         table: Vec::new(),
+        observed: Vec::new(),
         leaf_of: vec![ALONE; columns.of_variable.len()],
         values: Net::independent(columns, pseudo_count.max(1e-6)),
     };
@@ -60,6 +61,7 @@ pub(super) fn forest(stars: &[(Vec<usize>, Patch)], columns: &Columns, pseudo_co
         net.states.push(star.nodes[0].n_states);
         net.parent.push(None);
         net.table.push(star.nodes[0].table.clone());
+        net.observed.push(None);
         variables.iter().for_each(|&variable| net.leaf_of[variable] = ix);
         for leaf in &star.leaves {
             if let Source::Column(column) = leaf.source {
@@ -100,6 +102,7 @@ pub(super) fn islands_under_classes(groups: &[Vec<usize>], root_states: usize, c
     for (ix, island) in islands.iter().enumerate() {
         net.states.push(island.n_states);
         net.parent.push(Some(0));
+        net.observed.push(None);
         net.table.push(proportions(&joint(class, island, columns), island.n_states));
         for &variable in &stars[ix].0 {
             net.leaf_of[variable] = ix + 1;
@@ -177,6 +180,7 @@ pub(super) fn levels(columns: &Columns, judge: &Judge<'_>, seed: u64) -> Option<
             net.states.push(star.nodes[0].n_states);
             net.parent.push(None);
             net.table.push(star.nodes[0].table.clone());
+            net.observed.push(None);
             for (&member, leaf) in group.iter().zip(&star.leaves) {
                 net.parent[top[member]] = Some(ix);
                 net.table[top[member]].clone_from(&leaf.values);
