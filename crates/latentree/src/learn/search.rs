@@ -14,6 +14,9 @@ use crate::structure::hidden_chow_liu;
 use crate::structure::{ChowLiu, Contraction, LearnedStructure, LearnerName, StructureInput, StructureOptions, learn_structure};
 use crate::tree::Tree;
 
+/// Variables up to which the default learner's tree is a start: with more it takes longer than the search.
+const MOST_FOR_LIKELIHOOD: usize = 300;
+
 /// What a search found.
 pub(super) struct Searched {
     pub(super) model: LatentTree,
@@ -93,27 +96,23 @@ impl Run<'_> {
         let input = StructureInput::Moments { whole: binned.as_ref().unwrap_or(evidence.moments), halves: None };
         let learners = match self.options.parameters.hidden_states.fixed() {
             None => {
-                vec![(LearnerName::Auto, self.options.structure.contract), (LearnerName::HiddenChowLiu, Contraction::Off)]
+                let mut learners = vec![(LearnerName::HiddenChowLiu, Contraction::Off)];
+                if evidence.rows.schema().variables().len() <= MOST_FOR_LIKELIHOOD {
+                    learners.push((LearnerName::Auto, self.options.structure.contract));
+                }
+                learners
             }
             Some(_) => {
                 vec![(LearnerName::ChowLiuNeighborJoining, Contraction::Off), (LearnerName::NeighborJoining, Contraction::Off)]
             }
         };
         let trees = learners.into_iter().map(|(learner, contraction)| {
-            let learner = if learner == LearnerName::Auto { self.start_learner(evidence) } else { learner };
             let options =
                 StructureOptions::new().learner(learner).contraction(contraction).distances(self.options.distance_options());
             let tree = learn_structure(input, &options, self.observer)?.tree;
             discrete_tree(&tree, evidence.rows.schema(), &mut Vec::new())
         });
         trees.collect()
-    }
-
-    /// The default learner where it does not take longer than the search.
-    fn start_learner(&self, evidence: &Evidence<'_>) -> LearnerName {
-        const MOST_FOR_LIKELIHOOD: usize = 300;
-        let n_variables = evidence.rows.schema().variables().len();
-        if n_variables <= MOST_FOR_LIKELIHOOD { LearnerName::Auto } else { LearnerName::ChowLiuNeighborJoining }
     }
 
     /// The hidden Chow–Liu tree where columns have one, and neighbour joining on every distance, with nothing contracted.

@@ -49,6 +49,10 @@ use crate::{Error, Observer, Result};
 /// Rows that local moves look at, at most.
 const MOST_ROWS: usize = 60_000;
 
+/// A sweep that gains less, or less than this share of BIC, is the last.
+const LEAST_GAIN: f64 = 1.0;
+const LEAST_SHARE: f64 = 2e-5;
+
 /// A model on its way, and its BIC.
 #[derive(Debug, Clone)]
 struct Found {
@@ -117,7 +121,7 @@ impl<'a> Bench<'a> {
             }
             best = self.with_neighbourhoods(best, seed.wrapping_add(sweep as u64 * 1_000_003))?;
             trace(|| format!("  sweep {sweep} bic {:.1} hidden {} params {}", best.bic, best.net.n_hidden(), best.net.n_free(&self.columns)));
-            if best.bic < before + 1.0 || self.observer.stop_early() {
+            if best.bic < before + LEAST_GAIN.max(LEAST_SHARE * best.bic.abs()) || self.observer.stop_early() {
                 break;
             }
         }
@@ -325,6 +329,8 @@ enum Beginning {
 const MOST_FITTED: usize = 100_000;
 /// Rows times variables above which few starts are taken through few sweeps.
 const LARGE: f64 = 8e6;
+/// Variables above which, likewise.
+const WIDE: usize = 400;
 /// Below it, many starts are.
 const SMALL: f64 = 1e5;
 const VERY_LARGE: f64 = 2e7;
@@ -347,10 +353,10 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     let fitted = JournaledRows::new(sparse.as_ref().map_or(fitted, |it| it), journal);
     let bench = Bench::new(&fitted, weight, search, observer)?;
     let size = bench.columns.n_rows as f64 * n_variables as f64;
-    let beginnings = beginnings(search, size);
+    let beginnings = beginnings(search, size, n_variables);
     let (kept, first_sweeps, sweeps) = match search.effort {
         _ if size > VERY_LARGE => (1, 1, 3),
-        _ if size > LARGE => (1, 1, 6),
+        _ if size > LARGE || n_variables > WIDE => (1, 1, if search.effort == Effort::Thorough { 40 } else { 10 }),
         Effort::Thorough => (4, 2, 40),
         _ if size < SMALL => (4, 2, 25),
         _ => (2, 1, 25),
@@ -392,15 +398,18 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     Ok(model)
 }
 
-fn beginnings(search: &BicSearch, size: f64) -> Vec<Beginning> {
+fn beginnings(search: &BicSearch, size: f64, n_variables: usize) -> Vec<Beginning> {
     use Beginning::{Classes, Given, Islands, Levels, Spanning};
     let k = search.hidden_states.unwrap_or(2);
     let given = |n_states: usize| (0..search.trees.len()).map(move |tree| Given(tree, n_states));
     if size > VERY_LARGE {
         return [Levels].into_iter().chain(given(k).take(1)).collect();
     }
+    if n_variables > WIDE {
+        return [Levels].into_iter().chain(given(k)).collect();
+    }
     if size > LARGE {
-        return [Levels, Islands(0), Spanning].into_iter().chain(given(k).take(1)).collect();
+        return [Levels, Islands(0), Islands(1), Spanning].into_iter().chain(given(k).take(1)).collect();
     }
     let mut all = vec![Islands(0), Islands(1), Islands(2), Levels, Classes, Spanning];
     all.extend(given(k));

@@ -145,9 +145,10 @@ impl Net {
         for (ix, table) in self.table.iter().enumerate() {
             let n = self.states[ix];
             let mut table = table.clone();
+            // Rounding of many turns adds up.
             for row in table.chunks_exact_mut(n) {
-                let total: f64 = row.iter().sum();
-                row.iter_mut().for_each(|cell| *cell /= total);
+                let total: f64 = row.iter().map(|cell| cell.max(0.0)).sum();
+                row.iter_mut().for_each(|cell| *cell = cell.max(0.0) / total);
             }
             builder = builder.distribution(places[ix], Distribution::Discrete(Table::new(n, table)));
         }

@@ -158,7 +158,8 @@ pub(super) fn levels(columns: &Columns, judge: &Judge<'_>, seed: u64) -> Option<
         let posteriors = net.posteriors(columns);
         let own: Vec<Labels> = top.iter().map(|&ix| hard(&posteriors[ix].values, net.states[ix], columns.n_rows)).collect();
         let upper = Columns::of_labels(&own, &columns.weights);
-        let groups = islands(&own, &upper, judge, LARGEST_GROUP);
+        let of_upper = Judge { columns: &upper, ..*judge };
+        let groups = islands(&own, &upper, &of_upper, LARGEST_GROUP);
         if groups.len() == top.len() {
             break;
         }
@@ -166,7 +167,7 @@ pub(super) fn levels(columns: &Columns, judge: &Judge<'_>, seed: u64) -> Option<
             .into_par_iter()
             .enumerate()
             .map(|(at, group)| {
-                let star = best_classes(&group, &upper, judge, seed.wrapping_add(level * 104_729 + at as u64));
+                let star = best_classes(&group, &upper, &of_upper, seed.wrapping_add(level * 104_729 + at as u64));
                 (group, star)
             })
             .collect();
