@@ -52,6 +52,7 @@ const MOST_ROWS: usize = 60_000;
 /// A sweep that gains less, or less than this share of BIC, is the last.
 const LEAST_GAIN: f64 = 1.0;
 const LEAST_SHARE: f64 = 2e-5;
+const LEAST_SHARE_OF_MANY: f64 = 1e-4;
 
 /// A model on its way, and its BIC.
 #[derive(Debug, Clone)]
@@ -121,7 +122,8 @@ impl<'a> Bench<'a> {
             }
             best = self.with_neighbourhoods(best, seed.wrapping_add(sweep as u64 * 1_000_003))?;
             trace(|| format!("  sweep {sweep} bic {:.1} hidden {} params {}", best.bic, best.net.n_hidden(), best.net.n_free(&self.columns)));
-            if best.bic < before + LEAST_GAIN.max(LEAST_SHARE * best.bic.abs()) || self.observer.stop_early() {
+            let share = if self.columns.of_variable.len() > WIDE { LEAST_SHARE_OF_MANY } else { LEAST_SHARE };
+            if best.bic < before + LEAST_GAIN.max(share * best.bic.abs()) || self.observer.stop_early() {
                 break;
             }
         }

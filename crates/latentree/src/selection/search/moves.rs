@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
+use rayon::prelude::*;
 
 use super::columns::{CHUNK, Columns};
 use super::local::{Branch, Context, Local, through};
@@ -107,16 +108,15 @@ pub(super) fn around(context: &Context<'_>, hidden: usize, judge: &Judge<'_>, se
             let weights = &star.patch.nodes[0].table;
             let mut order: Vec<usize> = (0..k).collect();
             order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
-            if k > 2 {
-                let other = rng.random_range(1..k);
-                order = vec![order[0], order[other]];
-            }
+            order.truncate(MOST_SPLIT);
             let worst = residuals.worst_pair().map(|(a, b)| [a, b]);
-            for (state, lean) in order.into_iter().flat_map(|state| [(state, None), (state, worst)]) {
-                if lean.is_some() || worst.is_none() || k <= 4 {
-                    consider(with_split(&star, state, lean, &rows, base, judge, &mut rng));
-                }
-            }
+            let tries: Vec<(usize, Option<[usize; 2]>, u64)> = order
+                .into_iter()
+                .flat_map(|state| [(state, None), (state, worst)])
+                .filter(|(_, lean)| lean.is_some() || worst.is_none() || k <= 4)
+                .map(|(state, lean)| (state, lean, rng.random()))
+                .collect();
+            consider(with_splits(&star, &tries, &rows, base, judge));
         }
         if k > 2 {
             let weights = &star.patch.nodes[0].table;
@@ -232,21 +232,63 @@ pub(super) fn across(context: &Context<'_>, hidden: usize, judge: &Judge<'_>) ->
     best
 }
 
-/// Two states in place of one, fitted with all other states as they are, and then all together for a few steps.
-fn with_split(
+/// States that are tried to be split at once.
+const MOST_SPLIT: usize = 12;
+
+/// States split in two, each fitted with all other states as they are; all that pay for themselves together, fitted for a few steps.
+fn with_splits(star: &Local, tries: &[(usize, Option<[usize; 2]>, u64)], rows: &Rows, base: f64, judge: &Judge<'_>) -> Option<Move> {
+    let columns = judge.columns;
+    let k = star.patch.nodes[0].n_states;
+    let needed = judge.cost * (star.patch.n_free(columns) / k + 1) as f64;
+    let split = |&(state, lean, seed): &(usize, Option<[usize; 2]>, u64)| {
+        let mut two = split_alone(star, state, lean, rows, columns, &mut ChaCha8Rng::seed_from_u64(seed));
+        // What the two states gain by themselves must come near what they cost.
+        let gain = judge.climb(&mut two, judge.steps) - base;
+        (gain > 0.7 * needed).then_some((gain, state, two))
+    };
+    let mut found: Vec<(f64, usize, Patch)> = tries.par_iter().filter_map(split).collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut taken: Vec<usize> = Vec::new();
+    found.retain(|(gain, state, _)| {
+        let is_new = !taken.contains(state) && (taken.is_empty() || *gain > 1.3 * needed);
+        if is_new {
+            taken.push(*state);
+        }
+        is_new
+    });
+    found.truncate(judge.most_states - k);
+    if found.is_empty() {
+        return None;
+    }
+    let mut local = star.clone();
+    for (_, state, two) in &found {
+        let n = local.patch.nodes[0].n_states;
+        for (leaf, two) in local.patch.leaves.iter_mut().zip(&two.leaves) {
+            let width = leaf.values.len() / n;
+            leaf.values[state * width..][..width].copy_from_slice(&two.values[..width]);
+            leaf.values.extend_from_slice(&two.values[width..]);
+        }
+        let node = &mut local.patch.nodes[0];
+        node.table[*state] = two.nodes[0].table[0];
+        node.table.push(two.nodes[0].table[1]);
+        node.n_states += 1;
+    }
+    let gain = judge.climb(&mut local.patch, 4) - base - judge.penalty(&local.patch) + judge.penalty(&star.patch);
+    Some(Move { gain, local, resizes: true })
+}
+
+/// The two states that a state is split into, alone, with the others as a background.
+fn split_alone(
     star: &Local,
     state: usize,
     lean: Option<[usize; 2]>,
     rows: &Rows,
-    base: f64,
-    judge: &Judge<'_>,
+    columns: &Columns,
     rng: &mut ChaCha8Rng,
-) -> Option<Move> {
-    let columns = judge.columns;
+) -> Patch {
     let (k, n_rows) = (star.patch.nodes[0].n_states, columns.n_rows);
-    let split = split_state(star, state, columns, lean, rng);
     let prior = star.patch.nodes[0].table[state];
-    let mut two = split.patch.clone();
+    let mut two = split_state(star, state, columns, lean, rng).patch;
     two.nodes[0].n_states = 2;
     two.nodes[0].table = vec![0.5 * prior; 2];
     for leaf in &mut two.leaves {
@@ -259,23 +301,7 @@ fn with_split(
         let others = rows.ln_likelihood.iter().zip(own).map(|(ln, own)| ln + f64::from((1.0 - own).max(1e-12)).ln());
         two.background = Some((Arc::new(others.collect()), 1.0 - prior));
     }
-    let n_more: usize = star.patch.n_free(columns) / k + 1;
-    let needed = judge.cost * n_more as f64;
-    // What the two states gain by themselves must come near what they cost.
-    let gain = judge.climb(&mut two, judge.steps) - base;
-    if gain < 0.6 * needed {
-        return None;
-    }
-    let mut local = split;
-    for (leaf, two) in local.patch.leaves.iter_mut().zip(&two.leaves) {
-        let width = leaf.values.len() / (k + 1);
-        leaf.values[state * width..][..width].copy_from_slice(&two.values[..width]);
-        leaf.values[k * width..][..width].copy_from_slice(&two.values[width..]);
-    }
-    local.patch.nodes[0].table[state] = two.nodes[0].table[0];
-    local.patch.nodes[0].table[k] = two.nodes[0].table[1];
-    let gain = judge.climb(&mut local.patch, 4) - base - judge.penalty(&local.patch) + judge.penalty(&star.patch);
-    Some(Move { gain, local, resizes: true })
+    two
 }
 
 /// A star with states split, one after the other, as long as BIC rises.
@@ -286,19 +312,10 @@ pub(super) fn grown(star: Patch, judge: &Judge<'_>, seed: u64) -> Patch {
     while local.patch.nodes[0].n_states < judge.most_states {
         let base = judge.climb(&mut local.patch, 6);
         let known = rows(&local.patch, judge.columns);
-        let weights = &local.patch.nodes[0].table;
-        let mut order: Vec<usize> = (0..weights.len()).collect();
-        order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
-        let mut best: Option<Move> = None;
-        for &state in order.iter().take(3) {
-            let found = with_split(&local, state, None, &known, base, judge, &mut rng);
-            if let Some(found) = found.filter(|it| it.gain > best.as_ref().map_or(LEAST_GAIN, |best| best.gain)) {
-                best = Some(found);
-            }
-        }
-        match best {
-            Some(best) => local.patch = best.local.patch,
-            None => break,
+        let tries: Vec<_> = (0..local.patch.nodes[0].n_states).map(|state| (state, None, rng.random())).collect();
+        match with_splits(&local, &tries, &known, base, judge) {
+            Some(best) if best.gain > LEAST_GAIN => local.patch = best.local.patch,
+            _ => break,
         }
     }
     judge.climb(&mut local.patch, 2 * judge.steps);
