@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::{Batch, BatchSource, Dataset, Schema};
+use super::{Batch, BatchSource, Dataset, Remote, Schema};
 use crate::error::Result;
 use crate::journal::Journal;
 use crate::memory::MemoryBudget;
@@ -26,6 +26,11 @@ pub trait Rows: Sync {
 
     /// Number of rows, where known without reading.
     fn n_rows_hint(&self) -> Option<u64> {
+        None
+    }
+
+    /// Where the rows are, if no batches of them come here.
+    fn remote(&self) -> Option<&dyn Remote> {
         None
     }
 
@@ -70,6 +75,10 @@ impl Rows for JournaledRows<'_> {
 
     fn n_rows_hint(&self) -> Option<u64> {
         self.rows.n_rows_hint()
+    }
+
+    fn remote(&self) -> Option<&dyn Remote> {
+        self.rows.remote()
     }
 
     fn journal(&self) -> Option<&Journal> {
@@ -123,9 +132,6 @@ where
     }
 }
 
-/// The share of a memory budget that rows may take: moments and models need the rest.
-const SHARE: u64 = 2;
-
 /// The rows of a source, kept in memory when they are first read to the end, if they fit; else streamed again for every pass.
 ///
 /// Batches are the same either way, and so is everything that is computed from them. The source is read by one pass at a time.
@@ -159,7 +165,7 @@ impl<S: BatchSource> CachedRows<S> {
         Self {
             schema: Arc::clone(source.schema()),
             n_rows_hint: source.n_rows_hint(),
-            most_bytes: budget.bytes() / SHARE,
+            most_bytes: budget.for_rows(),
             source: Mutex::new(Some(source)),
             table: OnceLock::new(),
         }

@@ -35,5 +35,6 @@ pub use expected_counts::ExpectedCounts;
 pub use fit::{Em, EmFit, Stop};
 pub use maximise::{DEAD_WEIGHT, Smoothing};
 pub use options::{EmOptions, EmStart};
+pub(crate) use rows::log_likelihood as rows_log_likelihood;
 pub use rows::{Merged, merge_rows};
 pub use starts::{Start, template};

@@ -10,14 +10,15 @@ use super::{Criterion, LearnOptions, Learned, Learning, Source};
 use crate::data::row_order::by_content;
 use crate::data::{JournaledRows, Rows, WeightedRows};
 use crate::distance::DistanceMatrix;
+use crate::em::rows_log_likelihood;
 use crate::error::{Error, Result};
 use crate::inference::Inference;
 use crate::journal::{Journal, digest};
 use crate::memory::MemoryBudget;
 use crate::model::{LatentTree, ModelFile, Provenance};
-use crate::moments::{PairMoments, Summary, fold};
+use crate::moments::{Accumulator as _, PairMoments, Summary, fold};
 use crate::observer::Observer;
-use crate::parameters::{gaussian_log_likelihood, independent};
+use crate::parameters::{TreeMoments, gaussian_log_likelihood, independent};
 use crate::structure::{LearnedStructure, LearnerName};
 use crate::tree::Tree;
 
@@ -57,6 +58,13 @@ impl Learning {
                 Err(Error::option("selection.criterion", "models are compared on rows; learn from the data"))
             }
             Source::Moments(moments) => run(None).learned_from_moments(&moments.scaled(self.options.weight_kind)),
+            // A learner that is named learns another tree, from the pairs.
+            Source::TreeMoments(moments, _) if self.options.structure.learner != LearnerName::Auto => {
+                run(None).learned_from_moments(&moments.scaled(self.options.weight_kind))
+            }
+            Source::TreeMoments(moments, tree) => {
+                run(None).learned_from_tree_moments(&moments.scaled(self.options.weight_kind), *tree)
+            }
             Source::Distances(distances) => run(None).learned_from_distances(&distances),
         }
     }
@@ -125,13 +133,30 @@ impl<'a> Run<'a> {
         let (version, options) = (env!("CARGO_PKG_VERSION"), self.options.to_json());
         let tree = self.tree.map(Tree::to_json);
         let validation = self.validation.map(digest).transpose()?;
-        Ok(format!("{version} {options} {tree:?} {} {validation:?}", digest(rows)?))
+        let data = match rows.remote() {
+            None => digest(rows)?,
+            // What is known of rows that are elsewhere.
+            Some(_) => {
+                let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(rows.schema())), self.observer)?;
+                String::from_utf8_lossy(&summary.to_bytes()?).into_owned()
+            }
+        };
+        Ok(format!("{version} {options} {tree:?} {data} {validation:?}"))
     }
 
     fn learned_from_moments(&self, moments: &PairMoments) -> Result<Learned> {
         let moments = Moments::without_rows(moments.clone());
         moments.check_rows()?;
         let fitted = self.fitted(self.structure(&moments, None)?, &moments, None)?;
+        self.concluded(fitted, Some(&moments), None)
+    }
+
+    fn learned_from_tree_moments(&self, moments: &PairMoments, collected: TreeMoments) -> Result<Learned> {
+        self.check_collected(&collected)?;
+        let moments = Moments::without_rows(moments.clone());
+        moments.check_rows()?;
+        let structure = self.given(collected.tree(), &moments)?;
+        let fitted = self.fitted_by_collected(structure, &moments, collected)?;
         self.concluded(fitted, Some(&moments), None)
     }
 
@@ -207,8 +232,7 @@ impl<'a> Run<'a> {
         self.observer.stage("likelihood of the model", rows.and_then(Rows::n_rows_hint));
         let mut log_likelihood = gaussian_log_likelihood(model, &moments.whole)?;
         if let (None, Some(rows)) = (log_likelihood, rows) {
-            let score = Inference::new(model).score(&mut *rows.open()?, self.observer, |_, _| Ok(()))?;
-            log_likelihood = Some(score.log_likelihood);
+            log_likelihood = Some(rows_log_likelihood(model, rows, self.observer)?);
         }
         let log_likelihood = log_likelihood.filter(|value| value.is_finite());
         let penalty = 0.5 * model.n_free_parameters() as f64 * moments.total_weight().ln();
@@ -222,8 +246,8 @@ fn warn_below_independence(bic: f64, rows: &dyn Rows, observer: &dyn Observer) -
     let schema = Arc::clone(rows.schema());
     let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(&schema)), &Unwarned(observer))?;
     let model = independent(&schema, &summary)?;
-    let score = Inference::new(&model).score(&mut *rows.open()?, &Unwarned(observer), |_, _| Ok(()))?;
-    let alone = score.log_likelihood - 0.5 * model.n_free_parameters() as f64 * summary.total_weight().ln();
+    let alone = rows_log_likelihood(&model, rows, &Unwarned(observer))?
+        - 0.5 * model.n_free_parameters() as f64 * summary.total_weight().ln();
     // Smoothing takes a little off every likelihood.
     if bic < alone - 1e-4 * alone.abs() - 0.5 {
         observer.warn(&format!(
