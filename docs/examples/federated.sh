@@ -19,6 +19,14 @@ latentree learn all.moments -o all.json > log.txt
 latentree compare all.json both.json
 # --8<-- [end:compare]
 
+# --8<-- [start:tables]
+latentree moments north.csv --kind '*=binary' --for both.json -o north.moments
+latentree moments south.csv --for north.moments -o south.moments
+latentree merge north.moments south.moments -o tables.moments
+latentree learn tables.moments -o tables.json > log.txt
+latentree score tables.json examples/clinic.csv
+# --8<-- [end:tables]
+
 # --8<-- [start:parameters]
 latentree learn north.csv --tree both.json -o north.json > log.txt
 latentree score north.json south.csv

@@ -1,6 +1,6 @@
 //! The `.moments` file: pairs of columns and, where they were collected for a tree, all that its tables need.
 
-use std::io::Read as _;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use super::moments::is_wide;
@@ -34,27 +34,35 @@ impl MomentsFile {
     /// Reads a file, compressed or not.
     ///
     /// # Errors
-    /// [`Error::Format`] if it is cut or changed, [`Error::Version`] if another version of the program made it, [`Error::Io`].
+    /// As [`from_bytes`](Self::from_bytes), naming the file; [`Error::Io`].
     pub fn load(path: &Path) -> Result<Self> {
-        let read = || {
-            let mut input = file::open(path)?;
-            let pairs = PairMoments::read_from(&mut input, PairOptions::default().memory_limit)?;
-            let mut rest = Vec::new();
-            input.take(MOST_BYTES).read_to_end(&mut rest).map_err(Error::io("read", path))?;
-            if rest.is_empty() {
-                return Ok(Self { pairs, tree: None });
-            }
-            let wire = Wire::read(&rest)?;
-            let tree: TreeMoments = wire.accumulator()?;
-            if wire.schema != schema_hash(pairs.schema())? || tree.schema() != pairs.schema() {
-                return Err(mismatch("its pairs", "its statistics of a tree", "they are of other columns; make it again"));
-            }
-            Ok(Self { pairs, tree: Some(tree) })
-        };
-        read().map_err(|error| match error {
+        file::open(path).and_then(|mut input| Self::read(&mut input)).map_err(|error| match error {
             Error::Io { action, source, .. } => Error::Io { action, path: path.to_path_buf(), source },
             other => other.in_file(path),
         })
+    }
+
+    /// What [`to_bytes`](Self::to_bytes) gave.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if it is cut or changed, [`Error::Version`] if another version of the program made it.
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self> {
+        Self::read(&mut bytes)
+    }
+
+    fn read(input: &mut dyn Read) -> Result<Self> {
+        let pairs = PairMoments::read_from(input, PairOptions::default().memory_limit)?;
+        let mut rest = Vec::new();
+        input.take(MOST_BYTES).read_to_end(&mut rest).map_err(Error::io("read", "moments"))?;
+        if rest.is_empty() {
+            return Ok(Self { pairs, tree: None });
+        }
+        let wire = Wire::read(&rest)?;
+        let tree: TreeMoments = wire.accumulator()?;
+        if wire.schema != schema_hash(pairs.schema())? || tree.schema() != pairs.schema() {
+            return Err(mismatch("its pairs", "its statistics of a tree", "they are of other columns; make it again"));
+        }
+        Ok(Self { pairs, tree: Some(tree) })
     }
 
     /// Writes a file; `.gz` and `.zst` endings compress.
@@ -62,15 +70,29 @@ impl MomentsFile {
     /// # Errors
     /// [`Error::Io`] if it cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let hash = schema_hash(self.pairs.schema())?;
-        let tree = self.tree.as_ref().map(|tree| to_wire(tree, hash)).transpose()?;
         file::write_atomically(path, |out| {
-            self.pairs.write_to(out).map_err(|error| match error {
+            self.write(out).map_err(|error| match error {
                 Error::Io { action, source, .. } => Error::Io { action, path: path.to_path_buf(), source },
                 other => other,
-            })?;
-            tree.map_or(Ok(()), |bytes| out.write_all(&bytes)).map_err(Error::io("write", path))
+            })
         })
+    }
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// If the statistics cannot be written.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.write(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn write(&self, out: &mut dyn Write) -> Result<()> {
+        let hash = schema_hash(self.pairs.schema())?;
+        let tree = self.tree.as_ref().map(|tree| to_wire(tree, hash)).transpose()?;
+        self.pairs.write_to(out)?;
+        tree.map_or(Ok(()), |bytes| out.write_all(&bytes)).map_err(Error::io("write", "moments"))
     }
 
     /// What is learned from.

@@ -94,29 +94,35 @@ fn text_key(text: &[u8]) -> u64 {
 }
 
 impl Spellings {
+    /// The code of a cell, a new one where there is room.
+    #[inline]
     fn code(&mut self, cell: Cell<'_>) -> Option<u8> {
-        let is_full = self.cells.len() == CODES;
-        let cells = &mut self.cells;
-        let (found, new) = match cell {
-            _ if is_full => return None,
+        if self.cells.len() == CODES {
+            return None;
+        }
+        let cells = &self.cells;
+        let (found, key) = match cell {
             Cell::Text(text) => {
-                let is_same =
-                    |code: u8| matches!(&cells[usize::from(code)], Spelling::Text(it) if text.len() < 8 || **it == *text);
+                let is_same = |code: u8| match &cells[usize::from(code)] {
+                    Spelling::Text(other) => **other == *text,
+                    Spelling::Number(_) => false,
+                };
                 let key = text_key(text);
-                (self.texts.find(key, is_same).map_err(|slot| (slot, key)), Spelling::Text(text.into()))
+                (self.texts.find(key, |code| text.len() < 8 || is_same(code)), key)
             }
-            Cell::Number(value) => {
-                let key = value.to_bits();
-                (self.numbers.find(key, |_| true).map_err(|slot| (slot, key)), Spelling::Number(value))
-            }
+            Cell::Number(value) => (self.numbers.find(value.to_bits(), |_| true), value.to_bits()),
             Cell::Missing | Cell::Bool(_) => return None,
         };
         match found {
             Ok(code) => Some(code),
-            Err((slot, key)) => {
+            Err(slot) => {
                 let code = cells.len() as u8;
                 *slot = Some((key, code));
-                cells.push(new);
+                self.cells.push(match cell {
+                    Cell::Number(value) => Spelling::Number(value),
+                    Cell::Text(text) => Spelling::Text(text.into()),
+                    Cell::Missing | Cell::Bool(_) => return None,
+                });
                 Some(code)
             }
         }

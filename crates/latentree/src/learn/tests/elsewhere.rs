@@ -30,9 +30,9 @@ fn assert_near(a: &LatentTree, b: &LatentTree, tolerance: f64) {
 }
 
 /// Labels, numbers, counts and groups.
-fn mixed(n_rows: usize, seed: u64) -> (LatentTree, Dataset) {
+fn mixed(n_rows: u64, seed: u64) -> (LatentTree, Dataset) {
     let family = ParameterFamily::Mixed { states: 4, hidden_states: 2, separation: 0.7, groups: true };
-    let model = Simulation::new(Shape::Complete { degree: 3 }, 9).family(family).seed(4).model().unwrap();
+    let model = Simulation::new(Shape::Complete { degree: 3 }, 12).family(family).seed(4).model().unwrap();
     let data = Inference::new(&model).sample(n_rows, seed).unwrap();
     (model, data)
 }
@@ -72,7 +72,7 @@ fn moments_of_two_parts_by_one_plan_are_those_of_both() {
             mixed(6000, 1)
         } else {
             let family = ParameterFamily::Categorical { states: 4, hidden_states: 2, separation: 0.6 };
-            let model = Simulation::new(Shape::Complete { degree: 3 }, 9).family(family).seed(4).model().unwrap();
+            let model = Simulation::new(Shape::Complete { degree: 3 }, 12).family(family).seed(4).model().unwrap();
             let data = Inference::new(&model).sample(6000, 1).unwrap();
             (model, data)
         };
@@ -110,7 +110,7 @@ fn what_moments_were_not_collected_for_is_refused() {
     let fails = |learning: Learning| learning.run(file.source(), &Silent).unwrap_err().to_string();
     assert!(fails(Learning::new().hidden_states(Some(4))).contains("2 states"));
     assert!(fails(Learning::new().parameters(ParameterMethod::MomentsAndEm)).contains("rows"));
-    let star = Simulation::new(Shape::Star, 9).model().unwrap();
+    let star = Simulation::new(Shape::Star, 12).model().unwrap();
     assert!(fails(Learning::new().tree(Some(star.tree().clone()))).contains("another tree"));
     let mut other = collected(&learning, &mixed(500, 2).1);
     assert!(other.merge(file.clone()).unwrap_err().to_string().contains("plan"));
