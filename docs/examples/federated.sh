@@ -20,9 +20,9 @@ latentree compare all.json both.json
 # --8<-- [end:compare]
 
 # --8<-- [start:tables]
-latentree moments north.csv --kind '*=binary' --for both.json -o north.moments
-latentree moments south.csv --for north.moments -o south.moments
-latentree merge north.moments south.moments -o tables.moments
+latentree moments south.csv --kind '*=binary' --for both.json -o south.moments
+latentree moments north.csv --for south.moments -o north.moments
+latentree merge south.moments north.moments -o tables.moments
 latentree learn tables.moments -o tables.json > log.txt
 latentree score tables.json examples/clinic.csv
 # --8<-- [end:tables]

@@ -191,7 +191,7 @@ pub(crate) enum Command {
     /// One pass's mergeable statistics of pairs of columns; with --for, all that the tables of a tree need
     #[command(
         after_help = "Pairs give a tree, and parameters to continuous columns. The tables of labels need more, of a tree that is known: --for \
-                            collects it. Parts that are to be merged need one plan: collect the first for the tree, and the others for the first.\n\
+                            collects it. Parts that are to be merged need one plan: collect the largest for the tree, and the others for that file.\n\
                             Examples:\n  latentree moments january.csv -o january.moments\n  \
                             latentree moments january.csv --for tree.nwk -o january.moments\n  \
                             latentree moments february.csv --for january.moments -o february.moments\n  \

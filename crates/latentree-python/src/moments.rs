@@ -102,10 +102,10 @@ impl Moments {
 
     /// Moments of the same columns, and by the same plan, that have seen no rows.
     fn empty(&self) -> Self {
-        let empty = self.lock().as_ref().map(|sums| MomentsFile {
-            pairs: sums.pairs.empty(),
-            tree: sums.tree.as_ref().map(|tree| tree.empty()),
-        });
+        let empty = self
+            .lock()
+            .as_ref()
+            .map(|sums| MomentsFile { pairs: sums.pairs.empty(), tree: sums.tree.as_ref().map(|tree| tree.empty()) });
         Self { sums: Mutex::new(empty) }
     }
 

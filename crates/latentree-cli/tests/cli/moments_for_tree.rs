@@ -44,9 +44,10 @@ fn parts_that_are_collected_by_one_plan_merge() {
     folder.write("north.csv", part(&lines[1..2001]).as_bytes());
     folder.write("south.csv", part(&lines[2001..]).as_bytes());
     folder.succeed("learn clinic.csv --structure clnj -o tree.json");
-    folder.succeed("moments north.csv --for tree.json -o north.moments");
-    folder.succeed("moments south.csv --for north.moments -o south.moments");
-    folder.succeed("merge north.moments south.moments -o both.moments");
+    // The plan of more rows is the better one.
+    folder.succeed("moments south.csv --for tree.json -o south.moments");
+    folder.succeed("moments north.csv --for south.moments -o north.moments");
+    folder.succeed("merge south.moments north.moments -o both.moments");
     let json: Value = folder.json("learn both.moments -o both.json");
     assert_eq!(json["rows"], lines.len() - 1);
     folder.succeed("learn clinic.csv --tree tree.json --parameters moments -o rows.json");

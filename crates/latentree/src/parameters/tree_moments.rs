@@ -27,7 +27,7 @@ struct TreePlan {
     /// The tree that was given.
     given: Tree,
     /// The same with its numbers and groups as leaves.
-    tree: Tree,
+    leafy: Tree,
     roots: Vec<usize>,
     schema: Arc<Schema>,
     /// The columns by which numbers are standardised.
@@ -78,7 +78,7 @@ impl TreeMoments {
         let Planned { problem, plan, apart } = planned(tree, source, &summary, options, observer)?;
         let plan = Arc::new(TreePlan {
             given: tree.clone(),
-            tree: problem.tree,
+            leafy: problem.tree,
             roots: problem.rooted.roots.iter().map(|root| root.get()).collect(),
             schema: problem.schema,
             columns: summary.columns().to_vec(),
@@ -133,15 +133,15 @@ impl TreeMoments {
             return Err(Error::data(Place::default(), "there are no rows to learn from"));
         }
         let plan = &self.plan;
-        let n_nodes = plan.tree.n_nodes();
+        let n_nodes = plan.leafy.n_nodes();
         if plan.roots.iter().any(|&root| root >= n_nodes) {
             return Err(mismatch());
         }
         let roots: Vec<NodeIx> = plan.roots.iter().map(|&root| NodeIx::new(root)).collect();
         let problem = Problem {
-            variable_of: variables_of(&plan.tree, &plan.schema)?,
-            rooted: Rooted::with_roots(&plan.tree, &roots)?,
-            tree: plan.tree.clone(),
+            variable_of: variables_of(&plan.leafy, &plan.schema)?,
+            rooted: Rooted::with_roots(&plan.leafy, &roots)?,
+            tree: plan.leafy.clone(),
             schema: Arc::clone(&plan.schema),
             columns: Cow::Borrowed(self.summary.columns()),
             standards: Cow::Borrowed(&plan.columns),

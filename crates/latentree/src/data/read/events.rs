@@ -146,15 +146,7 @@ pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions) 
         }
     };
     let names = names.into_iter().map(|name| String::from_utf8(name).expect("items were checked to be UTF-8")).collect();
-    Ok(SparseFile {
-        source,
-        scan,
-        names,
-        named: true,
-        is_open: true,
-        is_presence: value.is_none(),
-        key_name: Some(key_name),
-    })
+    Ok(SparseFile { source, scan, names, named: true, is_open: true, is_presence: value.is_none(), key_name: Some(key_name) })
 }
 
 impl EventSource {

@@ -50,6 +50,8 @@ struct Bytes {
 #[derive(Default)]
 struct Spellings {
     cells: Vec<Spelling>,
+    /// Codes of texts of one byte, which most cells of most tables are; [`MISSING`] where there is none. Empty until the first one.
+    singles: Vec<u8>,
     texts: Slots,
     numbers: Slots,
 }
@@ -57,6 +59,16 @@ struct Spellings {
 enum Spelling {
     Text(Box<[u8]>),
     Number(f64),
+}
+
+impl Spelling {
+    #[inline]
+    fn cell(&self) -> Cell<'_> {
+        match self {
+            Self::Text(text) => Cell::Text(text),
+            Self::Number(value) => Cell::Number(*value),
+        }
+    }
 }
 
 /// Codes by key; empty until the first one.
@@ -97,6 +109,28 @@ impl Spellings {
     /// The code of a cell, a new one where there is room.
     #[inline]
     fn code(&mut self, cell: Cell<'_>) -> Option<u8> {
+        match cell {
+            Cell::Text(&[byte]) => match self.singles.get(usize::from(byte)) {
+                Some(&code) if code != MISSING => Some(code),
+                _ => self.code_of_single(byte),
+            },
+            cell => self.code_of_longer(cell),
+        }
+    }
+
+    #[cold]
+    fn code_of_single(&mut self, byte: u8) -> Option<u8> {
+        if self.cells.len() == CODES {
+            return None;
+        }
+        self.singles.resize(256, MISSING);
+        let code = self.cells.len() as u8;
+        self.singles[usize::from(byte)] = code;
+        self.cells.push(Spelling::Text([byte].into()));
+        Some(code)
+    }
+
+    fn code_of_longer(&mut self, cell: Cell<'_>) -> Option<u8> {
         if self.cells.len() == CODES {
             return None;
         }
@@ -227,6 +261,10 @@ impl Bytes {
         mut visit: impl FnMut(u64, Cell<'_>) -> Result<(), String>,
     ) -> Result<(), String> {
         let mut rest = &self.bytes[self.given..];
+        if let Some(codes) = rest.get(..n_rows).filter(|codes| codes.iter().all(|&code| usize::from(code) < CODES)) {
+            self.given += n_rows;
+            return (0..).zip(codes).try_for_each(|(row, &code)| visit(row, spellings.cells[usize::from(code)].cell()));
+        }
         for row in 0..n_rows as u64 {
             let cell = match take(&mut rest, 1)[0] {
                 SHORT_TEXT => {
@@ -241,10 +279,7 @@ impl Bytes {
                 FALSE => Cell::Bool(false),
                 TRUE => Cell::Bool(true),
                 MISSING => Cell::Missing,
-                code => match &spellings.cells[usize::from(code)] {
-                    Spelling::Text(text) => Cell::Text(text),
-                    Spelling::Number(value) => Cell::Number(*value),
-                },
+                code => spellings.cells[usize::from(code)].cell(),
             };
             visit(row, cell)?;
         }
@@ -279,10 +314,10 @@ mod tests {
     /// Cells of all sorts: few and many spellings, long texts, numbers, nothing.
     fn with_cell<T>(row: u64, column: usize, visit: impl FnOnce(Cell<'_>) -> T) -> T {
         match (column, row % 7) {
-            (0, _) => visit(Cell::Text(if row % 2 == 0 { b"0" } else { b"1" })),
+            (0, _) => visit(Cell::Text(if row.is_multiple_of(2) { b"0" } else { b"1" })),
             (1, _) => visit(Cell::Text(format!("label {}", row % 400).as_bytes())),
             (2, 0) => visit(Cell::Missing),
-            (2, 1) => visit(Cell::Bool(row % 2 == 0)),
+            (2, 1) => visit(Cell::Bool(row.is_multiple_of(2))),
             (2, _) => visit(Cell::Number(row as f64 / 4.0)),
             (_, 3) => visit(Cell::Text("x".repeat(300 + row as usize % 5).as_bytes())),
             _ => visit(Cell::Text(b"a label of more than seven bytes")),
