@@ -19,6 +19,14 @@ latentree learn all.moments -o all.json > log.txt
 latentree compare all.json both.json
 # --8<-- [end:compare]
 
+# --8<-- [start:tables]
+latentree moments south.csv --kind '*=binary' --for both.json -o south.moments
+latentree moments north.csv --for south.moments -o north.moments
+latentree merge south.moments north.moments -o tables.moments
+latentree learn tables.moments -o tables.json > log.txt
+latentree score tables.json examples/clinic.csv
+# --8<-- [end:tables]
+
 # --8<-- [start:parameters]
 latentree learn north.csv --tree both.json -o north.json > log.txt
 latentree score north.json south.csv

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from . import _data, _latentree
+from . import _data, _graph, _latentree
 from ._options import ending, read_handle_unknown, read_kinds, read_n_jobs
 from ._warnings import warn_all
 
@@ -25,6 +25,11 @@ class Moments:
     handle_unknown : str, default="error"
         Labels in later rows that the first rows did not have: ``"error"``, or ``"missing"`` cells with a warning. Missing cells
         bias the statistics: better give the first rows as categories that list all levels.
+    tree : str, path, LatentTree or networkx graph, optional
+        Collect what the tables of this tree need, too, so that `LatentTree.fit` learns a whole model from the moments. The first rows make the
+        plan; moments of other rows merge if they have the same (`empty`).
+    n_states : int, optional
+        States of the hidden variables of ``tree``; by default 2.
 
     Examples
     --------
@@ -36,21 +41,31 @@ class Moments:
     100
     """
 
-    def __init__(self, kind: Any = None, n_jobs: int | None = None, handle_unknown: str = "error") -> None:
+    def __init__(
+        self,
+        kind: Any = None,
+        n_jobs: int | None = None,
+        handle_unknown: str = "error",
+        tree: Any = None,
+        n_states: int | None = None,
+    ) -> None:
         self.kind = kind
         self.n_jobs = n_jobs
         self.handle_unknown = handle_unknown
+        self.tree = tree
+        self.n_states = n_states
         self._sums = _latentree.Moments()
 
     def update(self, X: Any, sample_weight: Any = None) -> Moments:
         """Adds rows. The first ones tell what the columns are."""
         data = _data.read(X, "Moments")
         weights = _data.read_weights(sample_weight, data.n_rows)
-        is_first = self._sums.n_rows == 0
+        is_first = not self._sums.names
         handle_unknown = read_handle_unknown(self.handle_unknown)
         table = data.table(read_kinds(self.kind), weights, None if is_first else self._sums, handle_unknown)
         warn_all([*table.warnings, *table.unseen], stacklevel=3)
-        self._sums.update(table, read_n_jobs(self.n_jobs))
+        tree = _graph.tree_text(self.tree) if is_first else None
+        self._sums.update(table, read_n_jobs(self.n_jobs), tree, self.n_states)
         return self
 
     def merge(self, other: Moments) -> Moments:
@@ -64,8 +79,14 @@ class Moments:
 
     def copy(self) -> Moments:
         """Moments that have seen the same rows."""
-        new = Moments(self.kind, self.n_jobs, self.handle_unknown)
+        new = Moments(self.kind, self.n_jobs, self.handle_unknown, self.tree, self.n_states)
         new._sums = _latentree.Moments.from_bytes(self._sums.to_bytes())
+        return new
+
+    def empty(self) -> Moments:
+        """Moments of the same columns, for the same tree and by the same plan, that have seen no rows."""
+        new = Moments(self.kind, self.n_jobs, self.handle_unknown, self.tree, self.n_states)
+        new._sums = self._sums.empty()
         return new
 
     def __add__(self, other: Moments) -> Moments:
@@ -122,6 +143,7 @@ class Moments:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.kind, self.n_jobs = state["kind"], state["n_jobs"]
         self.handle_unknown = state.get("handle_unknown", "error")
+        self.tree = self.n_states = None
         self._sums = _latentree.Moments.from_bytes(state["sums"])
 
     def __repr__(self) -> str:

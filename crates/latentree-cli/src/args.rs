@@ -188,8 +188,16 @@ pub(crate) enum Command {
     /// Writes a model in another program's format
     #[command(after_help = "Example:\n  latentree export MODEL --format dot -o tree.dot && dot -Tsvg tree.dot -o tree.svg")]
     Export(ExportArgs),
-    /// One pass's mergeable statistics of pairs of columns
-    #[command(after_help = "Example:\n  latentree moments january.csv -o january.moments")]
+    /// One pass's mergeable statistics of pairs of columns; with --for, all that the tables of a tree need
+    #[command(
+        after_help = "Pairs give a tree, and parameters to continuous columns. The tables of labels need more, of a tree that is known: --for \
+                            collects it. Parts that are to be merged need one plan: collect the largest for the tree, and the others for that file.\n\
+                            Examples:\n  latentree moments january.csv -o january.moments\n  \
+                            latentree moments january.csv --for tree.nwk -o january.moments\n  \
+                            latentree moments february.csv --for january.moments -o february.moments\n  \
+                            latentree merge january.moments february.moments -o both.moments\n  \
+                            latentree learn both.moments -o model.json"
+    )]
     Moments(MomentsArgs),
     /// Joins statistics of parts of the data: the same as those of the whole
     #[command(after_help = "Example:\n  latentree merge january.moments february.moments -o both.moments")]
@@ -502,6 +510,12 @@ pub(crate) struct MomentsArgs {
     /// Output file
     #[arg(short, long, value_name = "M.moments")]
     pub(crate) output: PathBuf,
+    /// Collect what the tables of this tree need, too: a Newick, tree or model file, or a .moments file whose plan is used
+    #[arg(long = "for", value_name = "TREE")]
+    pub(crate) for_tree: Option<PathBuf>,
+    /// States of the hidden variables of the tree, 2 to 1000 [default: 2]
+    #[arg(long, value_name = "K", requires = "for_tree")]
+    pub(crate) hidden_states: Option<usize>,
     /// Memory that moments may take, such as 8G or 500M [default: three quarters of the machine's]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,

@@ -123,9 +123,9 @@ pub(crate) fn learn(
         let sums = moments.get().sums()?;
         worker::run(py, n_jobs, display.as_ref(), move |progress| {
             if let Some(tree) = tree {
-                learning = learning.tree(Some(tree_over(&tree, sums.schema())?));
+                learning = learning.tree(Some(tree_over(&tree, sums.pairs.schema())?));
             }
-            learning.run(Source::Moments(sums), progress)
+            learning.run(sums.source(), progress)
         })?
     } else {
         return Err(PyTypeError::new_err("a table or moments are needed"));

@@ -3,35 +3,37 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use latentree::data::Schema;
-use latentree::moments::{Accumulator, PairMoments, fold};
+use latentree::data::{Schema, WeightKind, WeightedRows};
+use latentree::learn::{Learning, MomentsFile, tree_over};
+use latentree::moments::{Accumulator as _, PairMoments, fold};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::{guarded, to_python};
+use crate::learn::read_tree;
 use crate::table::Table;
 use crate::worker;
 
-/// First and second moments of all pairs of columns.
+/// First and second moments of all pairs of columns, and what the tables of a tree need, if they are for one.
 #[pyclass(frozen, module = "latentree._latentree")]
 #[derive(Default)]
 pub(crate) struct Moments {
-    sums: Mutex<Option<PairMoments>>,
+    sums: Mutex<Option<MomentsFile>>,
 }
 
 impl Moments {
-    fn lock(&self) -> MutexGuard<'_, Option<PairMoments>> {
+    fn lock(&self) -> MutexGuard<'_, Option<MomentsFile>> {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the columns are; `None` before the first rows.
     pub(crate) fn schema(&self) -> Option<Arc<Schema>> {
-        self.lock().as_ref().map(|sums| Arc::clone(sums.schema()))
+        self.lock().as_ref().map(|sums| Arc::clone(sums.pairs.schema()))
     }
 
     /// A copy of the sums.
-    pub(crate) fn sums(&self) -> PyResult<PairMoments> {
+    pub(crate) fn sums(&self) -> PyResult<MomentsFile> {
         let sums = self.lock().clone();
         sums.ok_or_else(|| PyValueError::new_err("no rows: give the moments some by update before they are used"))
     }
@@ -44,16 +46,41 @@ impl Moments {
         Self::default()
     }
 
-    /// Adds the rows of a table, which was made like these moments.
-    fn update(&self, py: Python<'_>, table: &Bound<'_, Table>, n_jobs: usize) -> PyResult<()> {
+    /// Adds the rows of a table, which was made like these moments. The first rows make the plan for a tree (Newick text, or the JSON of a tree or
+    /// model), if there is one.
+    #[pyo3(signature = (table, n_jobs, tree=None, n_states=None))]
+    fn update(
+        &self,
+        py: Python<'_>,
+        table: &Bound<'_, Table>,
+        n_jobs: usize,
+        tree: Option<&str>,
+        n_states: Option<usize>,
+    ) -> PyResult<()> {
         let dataset = Arc::clone(&table.get().dataset);
+        let tree = guarded(|| tree.map(|text| read_tree(text).map_err(to_python)).transpose())?;
         let before = self.lock().clone();
         let sums = worker::run(py, n_jobs, None, move |progress| {
-            let before = match before {
-                Some(sums) => sums,
-                None => PairMoments::new(Arc::clone(dataset.schema()))?,
+            let Some(MomentsFile { pairs, tree }) = before else {
+                let collected = match tree {
+                    None => None,
+                    Some(tree) => {
+                        let tree = tree_over(&tree, dataset.schema())?;
+                        let learning = Learning::new().tree(Some(tree)).hidden_states(n_states);
+                        Some(learning.tree_moments(&*dataset, progress)?)
+                    }
+                };
+                let pairs = PairMoments::new(Arc::clone(dataset.schema()))?;
+                return Ok(MomentsFile { pairs: fold(&mut dataset.source(), pairs, progress)?, tree: collected });
             };
-            fold(&mut dataset.source(), before, progress)
+            let tree = match tree {
+                None => None,
+                Some(tree) => {
+                    WeightedRows::new(&*dataset, WeightKind::default())?.require_frequencies()?;
+                    Some(fold(&mut dataset.source(), tree, progress)?)
+                }
+            };
+            Ok(MomentsFile { pairs: fold(&mut dataset.source(), pairs, progress)?, tree })
         })?;
         *self.lock() = Some(sums);
         Ok(())
@@ -73,9 +100,18 @@ impl Moments {
         })
     }
 
+    /// Moments of the same columns, and by the same plan, that have seen no rows.
+    fn empty(&self) -> Self {
+        let empty = self
+            .lock()
+            .as_ref()
+            .map(|sums| MomentsFile { pairs: sums.pairs.empty(), tree: sums.tree.as_ref().map(|tree| tree.empty()) });
+        Self { sums: Mutex::new(empty) }
+    }
+
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         guarded(|| {
-            let bytes = self.lock().as_ref().map_or_else(|| Ok(Vec::new()), Accumulator::to_bytes).map_err(to_python)?;
+            let bytes = self.lock().as_ref().map_or_else(|| Ok(Vec::new()), MomentsFile::to_bytes).map_err(to_python)?;
             Ok(PyBytes::new(py, &bytes))
         })
     }
@@ -86,7 +122,7 @@ impl Moments {
             if bytes.is_empty() {
                 return Ok(Self::default());
             }
-            let sums = PairMoments::from_bytes(bytes).map_err(to_python)?;
+            let sums = MomentsFile::from_bytes(bytes).map_err(to_python)?;
             Ok(Self { sums: Mutex::new(Some(sums)) })
         })
     }
@@ -98,19 +134,19 @@ impl Moments {
     #[staticmethod]
     fn load(path: PathBuf) -> PyResult<Self> {
         guarded(|| {
-            let sums = PairMoments::load(&path).map_err(to_python)?;
+            let sums = MomentsFile::load(&path).map_err(to_python)?;
             Ok(Self { sums: Mutex::new(Some(sums)) })
         })
     }
 
     #[getter]
     fn n_rows(&self) -> u64 {
-        self.lock().as_ref().map_or(0, PairMoments::n_rows)
+        self.lock().as_ref().map_or(0, |sums| sums.pairs.n_rows())
     }
 
     #[getter]
     fn total_weight(&self) -> f64 {
-        self.lock().as_ref().map_or(0.0, PairMoments::total_weight)
+        self.lock().as_ref().map_or(0.0, |sums| sums.pairs.total_weight())
     }
 
     #[getter]

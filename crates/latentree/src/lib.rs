@@ -96,6 +96,7 @@ pub mod moments;
 mod named;
 mod observer;
 pub mod parameters;
+pub mod passes;
 pub mod report;
 pub mod selection;
 mod short_forms;

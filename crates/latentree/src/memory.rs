@@ -45,6 +45,12 @@ impl MemoryBudget {
         self.bytes
     }
 
+    /// The half that rows may take: moments and models need the rest.
+    #[must_use]
+    pub const fn for_rows(self) -> u64 {
+        self.bytes / 2
+    }
+
     /// Fails if a structure would not fit. `what` names it ("a model of 100 variables"), `remedy` says what to do besides raising the budget.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use latentree::moments::PairMoments;
 use serde_json::json;
 
 use super::files::Files;
-use super::{LITTLE_MEMORY, note_unseen, open_data, pair_options, refuse_reading, weight_kind};
+use super::{LITTLE_MEMORY, note_unseen, open_data_once, pair_options, refuse_reading, weight_kind};
 use crate::Failure;
 use crate::args::DistancesArgs;
 use crate::printer::{Printer, number};
@@ -77,7 +77,7 @@ fn open_moments(args: &DistancesArgs, options: &DistanceOptions, printer: &Print
         refuse_reading(&args.reading, MOMENTS_ARE_READ)?;
         return Ok(PairMoments::load(path)?.scaled(kind));
     }
-    let rows = CachedRows::new(open_data(path, &args.reading, printer)?, LITTLE_MEMORY);
+    let rows = CachedRows::new(open_data_once(path, &args.reading, LITTLE_MEMORY, printer)?, LITTLE_MEMORY);
     let weighted = WeightedRows::new(&rows, kind).map_err(|error| error.in_file(path))?;
     let moments = pair_moments(&mut *weighted.open()?, options, pair_options(args.memory.as_deref())?, printer)?.scaled(kind);
     rows.of_source(|reader| note_unseen(reader, printer));

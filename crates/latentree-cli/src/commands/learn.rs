@@ -7,9 +7,8 @@ use std::time::Instant;
 use latentree::data::{CachedRows, Dataset, Reader, Rows, Schema, Unseen, WeightedRows};
 use latentree::distance::DistanceMatrix;
 use latentree::format::{Format, ModelFile, View, export, to_text};
-use latentree::learn::{LearnOptions, Learned, Learning, Source, Stage, Validation, tree_over};
+use latentree::learn::{LearnOptions, Learned, Learning, MomentsFile, Source, Stage, Validation, tree_over};
 use latentree::model::{Marginal, Provenance};
-use latentree::moments::PairMoments;
 use latentree::report::{self, GoodnessOptions, PageOptions};
 use latentree::selection::CandidateScore;
 use latentree::tree::Tree;
@@ -20,7 +19,7 @@ use super::distances::MOMENTS_ARE_READ;
 use super::files::Files;
 use super::report::{shown_name, write_page};
 use super::simulate::read_tree;
-use super::{check_page, is_stream, memory, note_unseen, open_data, open_model_file, read_options, refuse_reading};
+use super::{check_page, is_stream, memory, note_unseen, open_data_once, open_model_file, read_options, refuse_reading};
 use crate::Failure;
 use crate::args::LearnArgs;
 use crate::printer::{Printer, number};
@@ -31,7 +30,7 @@ const SHOWN_NODES: usize = 60;
 /// What was opened.
 enum Opened {
     Rows(Box<CachedRows<Reader>>),
-    Moments(Box<PairMoments>),
+    Moments(Box<MomentsFile>),
     Distances(DistanceMatrix),
 }
 
@@ -79,7 +78,7 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     if let Some((file, tree)) = tree {
         let schema = match &opened {
             Opened::Rows(rows) => rows.schema(),
-            Opened::Moments(moments) => moments.schema(),
+            Opened::Moments(moments) => moments.pairs.schema(),
             Opened::Distances(_) => return Err(Error::option("--tree", "it needs data to learn its parameters from").into()),
         };
         learning = learning.tree(Some(tree_over(&tree, schema).map_err(|error| error.in_file(file))?));
@@ -115,7 +114,7 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
                 learned
             })
         }),
-        Opened::Moments(moments) => learning.run(Source::Moments((**moments).clone()), printer),
+        Opened::Moments(file) => learning.run(file.source(), printer),
         Opened::Distances(distances) => learning.run(Source::Distances(distances.clone()), printer),
     };
     let mut learned = learned.map_err(|error| error.in_file(path))?;
@@ -246,9 +245,11 @@ fn open(args: &LearnArgs, path: &Path, printer: &Printer) -> Result<Opened> {
     }
     if latentree::file::ending(path) == "moments" {
         refuse_reading(&args.reading, MOMENTS_ARE_READ)?;
-        return Ok(Opened::Moments(Box::new(PairMoments::load(path)?)));
+        return Ok(Opened::Moments(Box::new(MomentsFile::load(path)?)));
     }
-    Ok(Opened::Rows(Box::new(CachedRows::new(open_data(path, &args.reading, printer)?, memory(args.memory.as_deref())?))))
+    let memory = memory(args.memory.as_deref())?;
+    let rows = CachedRows::new(open_data_once(path, &args.reading, memory, printer)?, memory);
+    Ok(Opened::Rows(Box::new(rows)))
 }
 
 /// Writes the model, or only its tree where the ending asks for a format of trees.

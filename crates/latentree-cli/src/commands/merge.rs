@@ -1,6 +1,6 @@
 //! `merge A B … -o C.moments`: joins statistics of parts of the data.
 
-use latentree::moments::{Accumulator, PairMoments};
+use latentree::learn::MomentsFile;
 use latentree::{Error, Observer, Result};
 use serde_json::json;
 
@@ -15,9 +15,9 @@ pub(crate) fn run(args: &MergeArgs, printer: &Printer) -> Result<(), Failure> {
     files.output("-o", &args.output).check()?;
     check_moments(&args.output)?;
     printer.stage("merge", Some(args.inputs.len() as u64));
-    let mut whole: Option<PairMoments> = None;
+    let mut whole: Option<MomentsFile> = None;
     for (done, path) in args.inputs.iter().enumerate() {
-        let part = PairMoments::load(path)?;
+        let part = MomentsFile::load(path)?;
         match &mut whole {
             None => whole = Some(part),
             Some(whole) => whole.merge(part).map_err(|error| match error {
@@ -36,9 +36,9 @@ pub(crate) fn run(args: &MergeArgs, printer: &Printer) -> Result<(), Failure> {
         return Ok(());
     }
     let bytes = std::fs::metadata(&args.output).map_or(0, |metadata| metadata.len());
-    let json = json!({"rows": whole.n_rows(), "bytes": bytes, "parts": args.inputs.len()});
+    let json = json!({"rows": whole.pairs.n_rows(), "bytes": bytes, "parts": args.inputs.len()});
     printer.result(&json, |out| {
-        writeln!(out, "{} rows from {} files: {}", whole.n_rows(), args.inputs.len(), args.output.display())
+        writeln!(out, "{} rows from {} files: {}", whole.pairs.n_rows(), args.inputs.len(), args.output.display())
     })?;
     Ok(())
 }

@@ -47,7 +47,7 @@ pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
         Command::Simulate(args) => simulate::run(&args, seed, printer),
         Command::Compare(args) => compare::run(&args, printer),
         Command::Export(args) => export::run(&args, printer),
-        Command::Moments(args) => moments::run(&args, printer),
+        Command::Moments(args) => moments::run(&args, seed, printer),
         Command::Merge(args) => merge::run(&args, printer),
         Command::Distances(args) => distances::run(&args, printer),
         Command::Report(args) => report::run(&args, printer),
@@ -169,7 +169,17 @@ fn pair_options(size: Option<&str>) -> Result<PairOptions> {
 
 /// Opens data, inferring kinds.
 fn open_data(path: &Path, args: &DataArgs, printer: &Printer) -> Result<Reader> {
-    let reader = latentree::data::open(path, &read_options(args)?)?;
+    open_data_once(path, args, MemoryBudget::new(0), printer)
+}
+
+/// Opens data, inferring kinds, for rows that are kept in memory if they fit: then the file is parsed once.
+fn open_data_once(path: &Path, args: &DataArgs, memory: MemoryBudget, printer: &Printer) -> Result<Reader> {
+    open_reader(path, read_options(args)?.keep_bytes(memory.for_rows()), printer)
+}
+
+/// Opens data, and says what is to be known of how they are read.
+fn open_reader(path: &Path, options: ReadOptions, printer: &Printer) -> Result<Reader> {
+    let reader = latentree::data::open(path, &options)?;
     for warning in reader.warnings() {
         printer.note(warning);
     }

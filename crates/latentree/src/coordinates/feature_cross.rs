@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Coordinates;
+use crate::data::row_order::hash_text;
 use crate::data::{Batch, BatchSource, Block, Kind, Schema};
 use crate::error::Result;
 use crate::linalg::symmetric_eigen;
@@ -121,7 +122,7 @@ impl CrossPlan {
 
 /// Sums `Σ w φ zᵀ` of the features of all columns, and `Σ w z` of each target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct FeatureCross {
+pub(crate) struct FeatureCross {
     plan: Arc<CrossPlan>,
     sums: Vec<f64>,
     totals: Vec<Vec<f64>>,
@@ -190,6 +191,8 @@ fn add_rows(plan: &CrossPlan, run: &Run, batch: &Batch, rows: std::ops::Range<us
 
 impl Accumulator for FeatureCross {
     type Output = (Vec<f64>, Vec<Vec<f64>>);
+
+    const NAME: &'static str = "feature-cross";
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let Self { plan, sums, totals } = self;
@@ -348,14 +351,14 @@ fn total_weight(summaries: &[ColumnSummary]) -> f64 {
     summaries.iter().map(|it| it.weight).fold(0.0, f64::max).max(1.0)
 }
 
-/// Random combinations of the features of variables with many of them.
+/// Random combinations of the features of variables with many of them, by their names: the order of columns does not matter.
 pub(crate) fn random_directions(schema: &Schema, summaries: &[ColumnSummary], width: usize) -> Directions {
     let features = FeatureStandards::new(schema, summaries, total_weight(summaries));
     let random = |ix: usize| {
         if n_features(schema, ix) <= NARROW {
             return None;
         }
-        let mut rng = ChaCha8Rng::seed_from_u64(ix as u64);
+        let mut rng = ChaCha8Rng::seed_from_u64(hash_text(&schema.variables()[ix].name));
         let columns = schema.variables()[ix].columns.iter();
         let trust = columns.flat_map(|&column| &features.trust[features.of(column.get())]);
         let rows = trust.flat_map(|trust| std::iter::repeat_n(trust, width)).map(|trust| -> f64 {

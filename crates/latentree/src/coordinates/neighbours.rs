@@ -58,13 +58,23 @@ impl Cut {
 
 /// The codes of some rows, column by column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Codes {
+pub(crate) struct Codes {
     cuts: Vec<Cut>,
     codes: Vec<Vec<u16>>,
 }
 
+impl Codes {
+    /// No rows yet; `None` if a variable has several columns.
+    pub(crate) fn of(schema: &Schema, summary: &Summary) -> Option<Self> {
+        let cuts = cuts(schema, summary)?;
+        Some(Self { codes: vec![Vec::new(); cuts.len()], cuts })
+    }
+}
+
 impl Accumulator for Codes {
     type Output = Vec<Vec<u16>>;
+
+    const NAME: &'static str = "codes";
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         self.codes.par_iter_mut().enumerate().for_each(|(column, codes)| {
@@ -111,29 +121,32 @@ pub(crate) fn by_tables(
     observer: &dyn Observer,
 ) -> Result<Option<Vec<Vec<usize>>>> {
     let schema = std::sync::Arc::clone(source.schema());
-    let Some(cuts) = cuts(&schema, summary) else { return Ok(None) };
+    let Some(codes) = Codes::of(&schema, summary) else { return Ok(None) };
+    let cuts = codes.cuts.clone();
     let p = cuts.len();
     let n_pairs = (p * p.saturating_sub(1) / 2).max(1) as f64;
     let rows = (WORK / n_pairs).clamp(FEWEST_ROWS, MOST_ROWS) as u64;
     let step = summary.n_rows().div_ceil(rows).max(1);
     observer.stage("neighbours", Some(summary.n_rows() / step));
-    let codes = Codes { codes: vec![Vec::new(); p], cuts: cuts.clone() };
     let codes = fold(&mut SelectedRows::new(&mut *source, |row| row % step == 0), codes, observer)?.finish()?;
     source.rewind()?;
+    let ranks = ranks(&schema);
     // The longest rows of the triangle first, so that no thread is left with one of them at the end.
     let triangle = (0..p).into_par_iter().rev().with_max_len(1).map(|i| {
         if observer.cancelled() {
             return Err(Error::Cancelled);
         }
         let mut pair = Pair::default();
-        Ok((0..i).map(|j| pair.score((&codes[i], cuts[i].n_codes()), (&codes[j], cuts[j].n_codes()))).collect())
+        let codes = |ix: usize| (codes[ix].as_slice(), cuts[ix].n_codes());
+        let score = |j: usize| if ranks[i] < ranks[j] { pair.score(codes(i), codes(j)) } else { pair.score(codes(j), codes(i)) };
+        Ok((0..i).map(score).collect())
     });
     let mut triangle = triangle.collect::<Result<Vec<Vec<f32>>>>()?;
     triangle.reverse();
     let nearest = (0..p).into_par_iter().map(|i| {
         let score = |j: usize| triangle[i.max(j)][i.min(j)];
         let mut others: Vec<usize> = (0..p).filter(|&j| j != i).collect();
-        let best = |a: &usize, b: &usize| score(*b).total_cmp(&score(*a)).then(a.cmp(b));
+        let best = |a: &usize, b: &usize| score(*b).total_cmp(&score(*a)).then(ranks[*a].cmp(&ranks[*b]));
         if others.len() > n_neighbours {
             others.select_nth_unstable_by(n_neighbours, best);
             others.truncate(n_neighbours);
@@ -142,6 +155,16 @@ pub(crate) fn by_tables(
         others
     });
     Ok(Some(nearest.collect()))
+}
+
+/// Places of the variables among their sorted names: what they decide does not depend on the order of columns.
+pub(crate) fn ranks(schema: &Schema) -> Vec<usize> {
+    let variables = schema.variables();
+    let mut order: Vec<usize> = (0..variables.len()).collect();
+    order.sort_by(|&a, &b| variables[a].name.cmp(&variables[b].name));
+    let mut ranks = vec![0; order.len()];
+    order.into_iter().enumerate().for_each(|(rank, ix)| ranks[ix] = rank);
+    ranks
 }
 
 fn cuts(schema: &Schema, summary: &Summary) -> Option<Vec<Cut>> {

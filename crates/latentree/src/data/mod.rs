@@ -7,6 +7,7 @@ mod batch;
 mod dataset;
 mod digest;
 mod read;
+mod remote;
 pub(crate) mod row_order;
 mod rows;
 mod schema;
@@ -23,6 +24,7 @@ pub use read::{
     TextEncoding, Values, from_sparse_rows, from_values, open,
 };
 pub use read::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
+pub use remote::{Remote, RemoteRows};
 pub use rows::{CachedRows, JournaledRows, Reopened, Rows};
 pub use schema::{Column, Kind, Schema, SchemaBuilder, Variable};
 pub use select::SelectedRows;

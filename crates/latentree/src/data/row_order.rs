@@ -25,11 +25,14 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The rows in the order of their content; `None` if the table is large.
+/// The rows in the order of their content; `None` if the table is large, or elsewhere.
 ///
 /// Weights that are frequencies become copies of their rows where these are not too many, so that a row of weight k is the same as k rows to
 /// everything that chooses among rows.
 pub(crate) fn by_content(rows: &dyn Rows, are_frequencies: bool) -> Result<Option<Dataset>> {
+    if rows.remote().is_some() {
+        return Ok(None);
+    }
     let schema = rows.schema();
     let names: Vec<u64> = schema.columns().iter().map(|column| hash_text(&column.name)).collect();
     let (mut batches, mut n_bytes, mut n_rows, mut weight) = (Vec::new(), 0, 0, 0.0);
@@ -70,7 +73,8 @@ fn number_copies(sorted: &mut [(u64, u32, u32)]) {
     }
 }
 
-fn hash_text(text: &str) -> u64 {
+/// A hash of a name, which is the same in every table.
+pub(crate) fn hash_text(text: &str) -> u64 {
     text.bytes().fold(0, |hash, byte| mix(hash ^ u64::from(byte)))
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::{Batch, BatchSource, Dataset, Schema};
+use super::{Batch, BatchSource, Dataset, Remote, Schema};
 use crate::error::Result;
 use crate::journal::Journal;
 use crate::memory::MemoryBudget;
@@ -26,6 +26,11 @@ pub trait Rows: Sync {
 
     /// Number of rows, where known without reading.
     fn n_rows_hint(&self) -> Option<u64> {
+        None
+    }
+
+    /// Where the rows are, if no batches of them come here.
+    fn remote(&self) -> Option<&dyn Remote> {
         None
     }
 
@@ -70,6 +75,10 @@ impl Rows for JournaledRows<'_> {
 
     fn n_rows_hint(&self) -> Option<u64> {
         self.rows.n_rows_hint()
+    }
+
+    fn remote(&self) -> Option<&dyn Remote> {
+        self.rows.remote()
     }
 
     fn journal(&self) -> Option<&Journal> {
@@ -123,9 +132,6 @@ where
     }
 }
 
-/// The share of a memory budget that rows may take: moments and models need the rest.
-const SHARE: u64 = 2;
-
 /// The rows of a source, kept in memory when they are first read to the end, if they fit; else streamed again for every pass.
 ///
 /// Batches are the same either way, and so is everything that is computed from them. The source is read by one pass at a time.
@@ -147,9 +153,17 @@ pub struct CachedRows<S> {
     n_rows_hint: Option<u64>,
     most_bytes: u64,
     /// Taken out while a pass reads it.
-    source: Mutex<Option<S>>,
+    begun: Mutex<Option<Begun<S>>>,
     /// Set when the rows have been read to the end; `None` if they do not fit.
     table: OnceLock<Option<Dataset>>,
+}
+
+/// A source, and what has been read of it.
+struct Begun<S> {
+    source: S,
+    /// The first batches, while they fit: a pass that ends early need not be repeated by the next.
+    kept: Option<Vec<Arc<Batch>>>,
+    n_bytes: u64,
 }
 
 impl<S: BatchSource> CachedRows<S> {
@@ -159,8 +173,8 @@ impl<S: BatchSource> CachedRows<S> {
         Self {
             schema: Arc::clone(source.schema()),
             n_rows_hint: source.n_rows_hint(),
-            most_bytes: budget.bytes() / SHARE,
-            source: Mutex::new(Some(source)),
+            most_bytes: budget.for_rows(),
+            begun: Mutex::new(Some(Begun { source, kept: None, n_bytes: 0 })),
             table: OnceLock::new(),
         }
     }
@@ -170,8 +184,8 @@ impl<S: BatchSource> CachedRows<S> {
     /// # Panics
     /// If a pass does.
     pub fn of_source<T>(&self, ask: impl FnOnce(&S) -> T) -> T {
-        let source = self.source.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        ask(source.as_ref().expect("no pass reads the rows"))
+        let begun = self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        ask(&begun.as_ref().expect("no pass reads the rows").source)
     }
 }
 
@@ -190,8 +204,8 @@ impl<S: BatchSource> Rows for CachedRows<S> {
         if let Some(table) = self.dataset() {
             return Ok(Box::new(table.source()));
         }
-        let source = self.source.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        let mut reading = Reading { rows: self, source, kept: None, n_bytes: 0 };
+        let begun = self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let mut reading = Reading { rows: self, begun, next: 0 };
         reading.rewind()?;
         Ok(Box::new(reading))
     }
@@ -209,14 +223,14 @@ impl<S: BatchSource> Rows for CachedRows<S> {
 struct Reading<'s, S> {
     rows: &'s CachedRows<S>,
     /// Given back when the pass ends.
-    source: Option<S>,
-    kept: Option<Vec<Arc<Batch>>>,
-    n_bytes: u64,
+    begun: Option<Begun<S>>,
+    /// The kept batch that comes next.
+    next: usize,
 }
 
 impl<S> Reading<'_, S> {
-    fn source(&mut self) -> &mut S {
-        self.source.as_mut().expect("one pass at a time reads the rows")
+    fn begun(&mut self) -> &mut Begun<S> {
+        self.begun.as_mut().expect("one pass at a time reads the rows")
     }
 }
 
@@ -226,20 +240,29 @@ impl<S: BatchSource> BatchSource for Reading<'_, S> {
     }
 
     fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
-        let batch = self.source().next_batch()?;
-        match (&batch, &mut self.kept) {
+        let (rows, next) = (self.rows, self.next);
+        self.next += 1;
+        if let Some(table) = rows.dataset() {
+            return Ok(table.batches().get(next).cloned());
+        }
+        let begun = self.begun();
+        if let Some(batch) = begun.kept.as_ref().and_then(|kept| kept.get(next)) {
+            return Ok(Some(Arc::clone(batch)));
+        }
+        let batch = begun.source.next_batch().inspect_err(|_| begun.kept = None)?;
+        match (&batch, &mut begun.kept) {
             (Some(batch), Some(kept)) => {
-                self.n_bytes += batch.n_bytes();
+                begun.n_bytes += batch.n_bytes();
                 kept.push(Arc::clone(batch));
-                if self.n_bytes > self.rows.most_bytes {
-                    self.kept = None;
-                    let _ = self.rows.table.set(None);
+                if begun.n_bytes > rows.most_bytes {
+                    begun.kept = None;
+                    let _ = rows.table.set(None);
                 }
             }
             (None, Some(kept)) => {
-                let table = Dataset::from_shared(Arc::clone(&self.rows.schema), std::mem::take(kept));
-                let _ = self.rows.table.set(Some(table));
-                self.kept = None;
+                let table = Dataset::from_shared(Arc::clone(&rows.schema), std::mem::take(kept));
+                let _ = rows.table.set(Some(table));
+                begun.kept = None;
             }
             (_, None) => {}
         }
@@ -247,9 +270,14 @@ impl<S: BatchSource> BatchSource for Reading<'_, S> {
     }
 
     fn rewind(&mut self) -> Result<()> {
-        self.n_bytes = 0;
-        self.kept = self.rows.table.get().is_none().then(Vec::new);
-        self.source().rewind()
+        self.next = 0;
+        let fits = self.rows.table.get().map(Option::is_some);
+        let begun = self.begun();
+        if fits == Some(true) || (fits.is_none() && begun.kept.is_some()) {
+            return Ok(());
+        }
+        (begun.kept, begun.n_bytes) = (fits.is_none().then(Vec::new), 0);
+        begun.source.rewind()
     }
 
     fn n_rows_hint(&self) -> Option<u64> {
@@ -259,8 +287,8 @@ impl<S: BatchSource> BatchSource for Reading<'_, S> {
 
 impl<S> Drop for Reading<'_, S> {
     fn drop(&mut self) {
-        if let Some(source) = self.source.take() {
-            *self.rows.source.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(source);
+        if let Some(begun) = self.begun.take() {
+            *self.rows.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(begun);
         }
     }
 }

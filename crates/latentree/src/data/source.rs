@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Batch, Schema};
+use super::{Batch, Remote, Schema};
 use crate::error::Result;
 
 /// A table read batch by batch.
@@ -29,6 +29,11 @@ pub trait BatchSource: Send {
     fn n_rows_hint(&self) -> Option<u64> {
         None
     }
+
+    /// Where the rows are, if no batches come.
+    fn remote(&self) -> Option<&dyn Remote> {
+        None
+    }
 }
 
 impl<S: BatchSource + ?Sized> BatchSource for &mut S {
@@ -46,5 +51,9 @@ impl<S: BatchSource + ?Sized> BatchSource for &mut S {
 
     fn n_rows_hint(&self) -> Option<u64> {
         (**self).n_rows_hint()
+    }
+
+    fn remote(&self) -> Option<&dyn Remote> {
+        (**self).remote()
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{Batch, BatchSource, Dataset, Rows, Schema};
+use super::{Batch, BatchSource, Dataset, Remote, Rows, Schema};
 use crate::error::{Error, Place, Result};
 use crate::journal::Journal;
 
@@ -196,12 +196,27 @@ impl<'a> WeightedRows<'a> {
     /// # Errors
     /// Those of [`WeightScale::of`].
     pub fn new(rows: &'a dyn Rows, kind: WeightKind) -> Result<Self> {
-        let scale = WeightScale::of(&mut *rows.open()?, kind)?;
+        let scale = match rows.remote() {
+            Some(_) => WeightScale { change: Change::Keep },
+            None => WeightScale::of(&mut *rows.open()?, kind)?,
+        };
         let table = match rows.dataset() {
             Some(_) if scale.change != Change::Keep => Some(Dataset::read(&mut Scaled { source: rows.open()?, scale })?),
             _ => None,
         };
         Ok(Self { rows, scale, table })
+    }
+
+    /// Fails unless a row of weight w stands for w rows, as it does without weights.
+    ///
+    /// # Errors
+    /// [`Error::Option`].
+    pub fn require_frequencies(&self) -> Result<()> {
+        if self.are_frequencies() {
+            return Ok(());
+        }
+        let problem = "weights that are no frequencies are scaled by all rows, and moments for a tree may be of some of them; leave them out";
+        Err(Error::option("weight_kind", problem))
     }
 
     /// Whether a row of weight w stands for w rows; so it does without weights.
@@ -235,6 +250,10 @@ impl Rows for WeightedRows<'_> {
 
     fn n_rows_hint(&self) -> Option<u64> {
         self.rows.n_rows_hint()
+    }
+
+    fn remote(&self) -> Option<&dyn Remote> {
+        self.rows.remote()
     }
 
     fn journal(&self) -> Option<&Journal> {

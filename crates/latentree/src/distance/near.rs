@@ -58,11 +58,12 @@ fn by_combinations(
     source.rewind()?;
     let options = DistanceOptions::new().estimator(Estimator::Canonical).hidden_states(Some(2)).significance(None).errors(false);
     let distances = estimate(&moments, &options, &Silent)?;
+    let ranks = neighbours::ranks(&schema);
     let near = (0..distances.len())
         .map(|i| {
             let far = |j: usize| distances.get(i, j).unwrap_or(f64::INFINITY);
             let mut others: Vec<usize> = (0..distances.len()).filter(|&j| j != i).collect();
-            others.sort_by(|&a, &b| far(a).total_cmp(&far(b)).then(a.cmp(&b)));
+            others.sort_by(|&a, &b| far(a).total_cmp(&far(b)).then(ranks[a].cmp(&ranks[b])));
             others.truncate(n_near);
             others
         })

@@ -9,7 +9,7 @@ use crate::distance::{DistanceMatrix, DistanceOptions};
 use crate::memory::MemoryBudget;
 use crate::moments::PairMoments;
 use crate::parameters::em::EmStart;
-use crate::parameters::{Alignment, HiddenStates, ParameterMethod};
+use crate::parameters::{Alignment, HiddenStates, ParameterMethod, TreeMoments};
 use crate::selection::{Criterion, Effort};
 use crate::structure::{Contraction, LearnerName};
 use crate::tensor::Decomposition;
@@ -22,6 +22,8 @@ pub enum Source<'a> {
     Rows(&'a dyn Rows),
     /// Moments of rows that are not at hand.
     Moments(PairMoments),
+    /// Moments of rows that are not at hand, and what they say about the tables of a given tree ([`Learning::tree_moments`]).
+    TreeMoments(PairMoments, Box<TreeMoments>),
     /// Distances between variables, which give a tree and no parameters.
     Distances(DistanceMatrix),
 }
@@ -31,6 +33,7 @@ impl fmt::Debug for Source<'_> {
         f.write_str(match self {
             Self::Rows(_) => "Rows",
             Self::Moments(_) => "Moments",
+            Self::TreeMoments(..) => "TreeMoments",
             Self::Distances(_) => "Distances",
         })
     }

@@ -38,6 +38,7 @@ mod learned;
 mod learning;
 mod model;
 mod moments;
+mod moments_file;
 mod options;
 mod parameters;
 mod recorder;
@@ -50,6 +51,7 @@ mod tests;
 
 pub use learned::{Learned, Stage};
 pub use learning::{Learning, Source, Validation};
+pub use moments_file::MomentsFile;
 pub use options::LearnOptions;
 pub use structure::tree_over;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::moments::Moments;
 use super::parameters::{self, DEFAULT_STATES, Evidence};
+use super::recorder::warn_briefly;
 use super::run::Run;
 use super::{Criterion, ParameterMethod};
 use crate::data::Rows;
@@ -11,7 +12,7 @@ use crate::distance::Estimator;
 use crate::error::{Error, Result};
 use crate::format::ModelFile;
 use crate::observer::Observer as _;
-use crate::parameters::{FamilyByLengths, family_by_lengths, from_lengths};
+use crate::parameters::{FamilyByLengths, TreeMoments, family_by_lengths, from_lengths};
 use crate::selection::CandidateScore;
 use crate::structure::{LearnedStructure, LearnerName};
 
@@ -74,6 +75,30 @@ impl Run<'_> {
         let provenance = self.provenance(Some(&structure), None);
         let file = ModelFile::Tree { tree: structure.tree.clone(), schema: None, provenance };
         Ok(Fitted::new(file, &structure))
+    }
+
+    /// The model by what was collected for its tree.
+    pub(super) fn fitted_by_collected(
+        &self,
+        structure: LearnedStructure,
+        moments: &Moments,
+        collected: TreeMoments,
+    ) -> Result<Fitted> {
+        let provenance = self.provenance(Some(&structure), Some(moments.n_rows()));
+        match self.options.parameters.method {
+            ParameterMethod::Auto | ParameterMethod::Moments => {}
+            ParameterMethod::None => return self.fitted(structure, moments, None),
+            method => {
+                let problem = format!("a moments file for a tree gives its tables by moments, and {} needs rows", method.name());
+                return Err(Error::option("parameters.method", problem));
+            }
+        }
+        self.observer.stage("tables", None);
+        let provenance =
+            provenance.option("parameters", ParameterMethod::Moments.name()).option("hidden-states", collected.hidden_states());
+        let found = collected.model()?;
+        warn_briefly(self.observer, &found.warnings);
+        Ok(Fitted::new(found.model.with_provenance(provenance).into(), &structure))
     }
 
     /// The model by the method asked for, where moments and rows give one; else the tree.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::parameters::{DEFAULT_STATES, check_model_size};
 use super::run::Run;
 use crate::coordinates::bins::{BinnedRows, Bins};
-use crate::coordinates::compressed::is_worth_it as is_wide;
+pub(super) use crate::coordinates::compressed::is_worth_it as is_wide;
 use crate::data::{BatchSource, Rows, Schema};
 use crate::distance::{FoundCoordinates, bins_for, fold_for};
 use crate::error::{Error, Place, Result};
@@ -64,7 +64,6 @@ impl Moments {
     pub(super) fn coordinates(&self) -> Option<&FoundCoordinates> {
         self.wide.as_ref().and_then(|wide| wide.coordinates.as_ref())
     }
-
 
     fn of_frequencies(self) -> Self {
         Self {

@@ -197,7 +197,10 @@ impl LearnOptions {
         if self.selection.effort.is_some_and(|effort| effort != Effort::Quick)
             && (is_tree_given || self.structure.learner != LearnerName::Auto)
         {
-            return refused("selection.effort", "a tree that is given or learned by a named learner is not searched for; leave one of them out");
+            return refused(
+                "selection.effort",
+                "a tree that is given or learned by a named learner is not searched for; leave one of them out",
+            );
         }
         if self.selection.accept.is_some() && !self.is_regularised() {
             return refused("selection.accept", "only reg-clrg and reg-clnj choose from candidates");

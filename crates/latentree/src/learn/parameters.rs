@@ -50,6 +50,15 @@ pub(super) fn check_model_size(memory: MemoryBudget, table_bytes: u64, n_states:
     memory.check(&what, table_bytes.saturating_mul(COPIES), remedy)
 }
 
+impl Run<'_> {
+    /// How tables are found by moments.
+    pub(super) fn moment_options(&self, coordinates: Option<FoundCoordinates>) -> MomentOptions {
+        let parameters = &self.options.parameters;
+        let n_states = parameters.hidden_states.fixed().unwrap_or(DEFAULT_STATES);
+        MomentOptions::new(n_states).decomposition(parameters.decomposition).seed(self.options.seed).coordinates(coordinates)
+    }
+}
+
 /// The parameters of a tree with discrete hidden nodes.
 pub(super) fn discrete(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> Result<Found> {
     let (k, seed, restarts) =
@@ -74,9 +83,7 @@ pub(super) fn discrete(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> R
         let mut source = rows.open()?;
         let found = match run.options.parameters.alignment {
             Alignment::Linear => {
-                let coordinates = evidence.coordinates.cloned();
-                let options =
-                    MomentOptions::new(k).decomposition(run.options.parameters.decomposition).seed(seed).coordinates(coordinates);
+                let options = run.moment_options(evidence.coordinates.cloned());
                 let options = states.iter().fold(options, |options, &(node, n_states)| options.states_of(node, n_states));
                 by_moments(cut, &mut *source, None, &options, observer)?
             }

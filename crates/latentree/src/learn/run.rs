@@ -18,9 +18,10 @@ use crate::information;
 use crate::journal::Journal;
 use crate::memory::MemoryBudget;
 use crate::model::{LatentTree, Provenance};
-use crate::moments::{PairMoments, Summary, fold};
+use crate::moments::{Accumulator as _, PairMoments, Summary, fold};
 use crate::observer::{Observer, Unwarned};
-use crate::parameters::{gaussian_log_likelihood, independent};
+use crate::parameters::em::rows_log_likelihood;
+use crate::parameters::{TreeMoments, gaussian_log_likelihood, independent};
 use crate::structure::{LearnedStructure, LearnerName};
 use crate::tree::Tree;
 
@@ -70,6 +71,13 @@ impl Learning {
                 Err(Error::option("selection.criterion", "models are compared on rows; learn from the data"))
             }
             Source::Moments(moments) => run(None).learned_from_moments(&moments.scaled(self.options.weight_kind)),
+            // A learner that is named learns another tree, from the pairs.
+            Source::TreeMoments(moments, _) if self.options.structure.learner != LearnerName::Auto => {
+                run(None).learned_from_moments(&moments.scaled(self.options.weight_kind))
+            }
+            Source::TreeMoments(moments, tree) => {
+                run(None).learned_from_tree_moments(&moments.scaled(self.options.weight_kind), *tree)
+            }
             Source::Distances(distances) => run(None).learned_from_distances(&distances),
         }
     }
@@ -152,7 +160,9 @@ impl<'a> Run<'a> {
         }
         let gaussian = self.fitted(self.structure(moments, Some(rows))?, moments, Some(rows))?;
         let bic = |fitted: &Fitted| match &fitted.file {
-            ModelFile::LatentTree(model) => self.likelihood(model, moments, Some(rows)).map(|it| it.1.unwrap_or(f64::NEG_INFINITY)),
+            ModelFile::LatentTree(model) => {
+                self.likelihood(model, moments, Some(rows)).map(|it| it.1.unwrap_or(f64::NEG_INFINITY))
+            }
             ModelFile::Tree { .. } => Ok(f64::NEG_INFINITY),
         };
         Ok(if bic(&gaussian)? > bic(&found)? { gaussian } else { found })
@@ -163,13 +173,30 @@ impl<'a> Run<'a> {
         let (version, options) = (env!("CARGO_PKG_VERSION"), self.options.to_json());
         let tree = self.tree.map(Tree::to_json);
         let validation = self.validation.map(digest).transpose()?;
-        Ok(format!("{version} {options} {tree:?} {} {validation:?}", digest(rows)?))
+        let data = match rows.remote() {
+            None => digest(rows)?,
+            // What is known of rows that are elsewhere.
+            Some(_) => {
+                let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(rows.schema())), self.observer)?;
+                String::from_utf8_lossy(&summary.to_bytes()?).into_owned()
+            }
+        };
+        Ok(format!("{version} {options} {tree:?} {data} {validation:?}"))
     }
 
     fn learned_from_moments(&self, moments: &PairMoments) -> Result<Learned> {
         let moments = Moments::without_rows(moments.clone());
         moments.check_rows()?;
         let fitted = self.fitted(self.structure(&moments, None)?, &moments, None)?;
+        self.concluded(fitted, Some(&moments), None)
+    }
+
+    fn learned_from_tree_moments(&self, moments: &PairMoments, collected: TreeMoments) -> Result<Learned> {
+        self.check_collected(&collected)?;
+        let moments = Moments::without_rows(moments.clone());
+        moments.check_rows()?;
+        let structure = self.given(collected.tree(), &moments)?;
+        let fitted = self.fitted_by_collected(structure, &moments, collected)?;
         self.concluded(fitted, Some(&moments), None)
     }
 
@@ -245,8 +272,7 @@ impl<'a> Run<'a> {
         self.observer.stage("likelihood of the model", rows.and_then(Rows::n_rows_hint));
         let mut log_likelihood = gaussian_log_likelihood(model, &moments.whole)?;
         if let (None, Some(rows)) = (log_likelihood, rows) {
-            let score = Inference::new(model).score(&mut *rows.open()?, self.observer, |_, _| Ok(()))?;
-            log_likelihood = Some(score.log_likelihood);
+            log_likelihood = Some(rows_log_likelihood(model, rows, self.observer)?);
         }
         let log_likelihood = log_likelihood.filter(|value| value.is_finite());
         let bic = log_likelihood.map(|value| information::bic(value, model.n_free_parameters(), moments.total_weight()));
@@ -259,8 +285,8 @@ fn warn_below_independence(bic: f64, rows: &dyn Rows, observer: &dyn Observer) -
     let schema = Arc::clone(rows.schema());
     let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(&schema)), &Unwarned(observer))?;
     let model = independent(&schema, &summary)?;
-    let score = Inference::new(&model).score(&mut *rows.open()?, &Unwarned(observer), |_, _| Ok(()))?;
-    let alone = information::bic(score.log_likelihood, model.n_free_parameters(), summary.total_weight());
+    let log_likelihood = rows_log_likelihood(&model, rows, &Unwarned(observer))?;
+    let alone = information::bic(log_likelihood, model.n_free_parameters(), summary.total_weight());
     // Smoothing takes a little off every likelihood.
     if bic < alone - 1e-4 * alone.abs() - 0.5 {
         observer.warn(&format!(

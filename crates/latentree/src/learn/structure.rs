@@ -28,18 +28,20 @@ impl Run<'_> {
     /// The tree of moments: the one that is given, or the learner's. `rows` are those of the moments, where they are at hand.
     pub(super) fn structure(&self, moments: &Moments, rows: Option<&dyn Rows>) -> Result<LearnedStructure> {
         let learned = match (self.tree, rows) {
-            (Some(tree), _) => LearnedStructure {
-                tree: tree_over(tree, moments.schema())?,
-                learner: LearnerName::Given,
-                estimator: None,
-                penalty: None,
-                converged: true,
-            },
+            (Some(tree), _) => return self.given(tree, moments),
             (None, Some(rows)) if self.options.is_regularised() => self.regularised(rows, &moments.whole)?,
             (None, _) => self.learned_structure(moments)?,
         };
         self.describe(&learned);
         Ok(learned)
+    }
+
+    /// A tree that is given.
+    pub(super) fn given(&self, tree: &Tree, moments: &Moments) -> Result<LearnedStructure> {
+        let tree = tree_over(tree, moments.schema())?;
+        let given = LearnedStructure { tree, learner: LearnerName::Given, estimator: None, penalty: None, converged: true };
+        self.describe(&given);
+        Ok(given)
     }
 
     /// The tree of a matrix of distances.

@@ -1,6 +1,8 @@
 //! Learning from one end to the other: what no stage sees by itself.
 
+mod elsewhere;
 mod numbers;
+mod reading;
 mod states;
 mod structure;
 

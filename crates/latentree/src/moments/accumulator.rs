@@ -12,6 +12,12 @@ pub trait Accumulator: Sized + Send {
     /// What the accumulator becomes when all rows are seen.
     type Output;
 
+    /// What the pass is called where it is sent to rows that are elsewhere; every kind of accumulator has its own.
+    const NAME: &'static str;
+
+    /// The version of the bytes of [`to_bytes`](Self::to_bytes).
+    const VERSION: u32 = 1;
+
     /// Adds the rows of a batch.
     ///
     /// # Errors

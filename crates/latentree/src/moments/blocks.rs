@@ -127,6 +127,8 @@ impl BlockMoments {
 impl Accumulator for BlockMoments {
     type Output = Self;
 
+    const NAME: &'static str = "block-moments";
+
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let mut rows: Vec<Vec<usize>> = vec![Vec::new(); self.blocks.len()];
         for row in 0..batch.n_rows {

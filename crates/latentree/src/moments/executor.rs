@@ -13,7 +13,8 @@ use crate::observer::Observer;
 /// Batches read ahead of the one being observed when there is one lane.
 const READ_AHEAD: usize = 2;
 
-/// Folds what is left of a source into an accumulator, on the current rayon pool.
+/// Folds what is left of a source into an accumulator, on the current rayon pool. Rows that are [elsewhere](crate::data::Remote) are sent the
+/// accumulator instead.
 ///
 /// A thread of its own reads ahead while batches are observed. With one lane batches are observed in their order, and the
 /// accumulator is parallel inside; with more, batch `i` goes to lane `i mod lanes`, lanes are observed in parallel and merged
@@ -40,6 +41,10 @@ const READ_AHEAD: usize = 2;
 /// # Ok::<(), latentree::Error>(())
 /// ```
 pub fn fold<A: Accumulator>(source: &mut dyn BatchSource, accumulator: A, observer: &dyn Observer) -> Result<A> {
+    if let Some(remote) = source.remote() {
+        let answer = super::wire::answered(remote, &accumulator, source.schema())?;
+        return if observer.cancelled() { Err(Error::Cancelled) } else { Ok(answer) };
+    }
     let lanes = accumulator.lanes().max(1);
     let (sender, receiver) = sync_channel::<Result<Arc<Batch>>>(if lanes == 1 { READ_AHEAD } else { lanes });
     std::thread::scope(|scope| {

@@ -13,6 +13,7 @@ mod executor;
 mod pair;
 mod summary;
 pub(crate) mod sums;
+pub(crate) mod wire;
 
 pub use accumulator::Accumulator;
 pub use blocks::BlockMoments;

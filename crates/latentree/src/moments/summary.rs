@@ -204,6 +204,8 @@ impl Summary {
 impl Accumulator for Summary {
     type Output = Self;
 
+    const NAME: &'static str = "summary";
+
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let total: f64 = (0..batch.n_rows).map(|row| batch.weight(row)).sum();
         match &batch.block {

@@ -26,7 +26,9 @@ pub(super) struct Views {
     pub(super) node: usize,
     /// Its number of states.
     pub(super) n_states: usize,
-    /// The part of each of its neighbours, in the order of its links.
+    /// Its neighbours, in the order of its links.
+    pub(super) neighbours: Vec<usize>,
+    /// The part of each of them.
     pub(super) part_of: Vec<usize>,
     /// The view, 0 to 2, of each part.
     pub(super) view_of: Vec<usize>,
@@ -80,7 +82,8 @@ impl Views {
         let extra =
             pairs.flat_map(|(a, b)| (0..3).filter(|&view| view != view_of[a]).map(move |view| (view, a, b)).collect::<Vec<_>>());
         let extra = extra.take(MOST_EXTRA).collect();
-        Self { node: node.get(), n_states, part_of, extra, view_of, coordinates: chosen }
+        let neighbours = tree.links(node).iter().map(|link| link.to.get()).collect();
+        Self { node: node.get(), n_states, neighbours, part_of, extra, view_of, coordinates: chosen }
     }
 
     /// Numbers in `a`: the constant and a summary for each part.

@@ -97,6 +97,10 @@ impl MomentOptions {
         self
     }
 
+    pub(super) fn hidden_states(&self) -> usize {
+        self.hidden_states
+    }
+
     fn n_states(&self, node: NodeIx) -> usize {
         self.states_of.iter().rev().find(|it| it.0 == node).map_or(self.hidden_states, |it| it.1)
     }
@@ -126,17 +130,52 @@ pub fn by_moments(
     options: &MomentOptions,
     observer: &dyn Observer,
 ) -> Result<MomentModel> {
-    let schema = Arc::clone(source.schema());
     let own_summary;
     let summary = match summary {
         Some(summary) => summary,
         None => {
             observer.stage("columns", source.n_rows_hint());
-            own_summary = fold(source, Summary::new(Arc::clone(&schema)), observer)?;
+            let empty = Summary::new(Arc::clone(source.schema()));
+            own_summary = fold(source, empty, observer)?;
             source.rewind()?;
             &own_summary
         }
     };
+    let Planned { problem, plan, apart } = planned(tree, source, summary, options, observer)?;
+    observer.stage("triples", source.n_rows_hint());
+    let summaries = if apart {
+        let mut others = SelectedRows::new(&mut *source, is_other);
+        fold(&mut others, Summaries::new(plan), observer)?.finish()?
+    } else {
+        fold(source, Summaries::new(plan), observer)?.finish()?
+    };
+    source.rewind()?;
+    observer.stage("tables", None);
+    problem.solve(&summaries, options)
+}
+
+/// A tree, and the pass that its tables are made from.
+pub(super) struct Planned<'a> {
+    pub(super) problem: Problem<'a>,
+    pub(super) plan: Arc<SummaryPlan>,
+    /// Whether the pass is to see the [other](is_other) rows only: directions were found with the rest.
+    pub(super) apart: bool,
+}
+
+/// Whether directions are not found with the row of this number, where rows are few for them.
+pub(super) fn is_other(row: u64) -> bool {
+    row % 2 == 1
+}
+
+/// Finds the directions of the pass that the tables are made from.
+pub(super) fn planned<'a>(
+    tree: &Tree,
+    source: &mut dyn BatchSource,
+    summary: &'a Summary,
+    options: &MomentOptions,
+    observer: &dyn Observer,
+) -> Result<Planned<'a>> {
+    let schema = Arc::clone(source.schema());
     if summary.total_weight() <= 0.0 {
         return Err(Error::data(crate::error::Place::default(), "there are no rows to learn from"));
     }
@@ -149,9 +188,10 @@ pub fn by_moments(
     let near = near(&tree, &seen.schema, &variable_of);
     let most_features =
         (0..schema.variables().len()).map(|ix| feature_cross::n_features(&seen.schema, ix)).max().unwrap_or(0) as u64;
+    // Rows that are elsewhere are not chosen from: all of them say the same, at a higher price.
+    let is_chosen = source.remote().is_none();
     // Directions of many features fit the chance correlations of the rows they are found with: moments are then taken of the other rows.
-    let apart = most_features.saturating_mul(FEW_ROWS_FOR_A_FEATURE) > summary.n_rows();
-    let kept = |row: u64| !apart || row % 2 == 1;
+    let apart = is_chosen && most_features.saturating_mul(FEW_ROWS_FOR_A_FEATURE) > summary.n_rows();
     let found = options.coordinates.as_ref().filter(|it| it.0.len() == schema.variables().len());
     let directions = match found {
         Some(found) => Cow::Borrowed(&found.0),
@@ -160,6 +200,9 @@ pub fn by_moments(
             let rows = ROWS_FOR_PAIRS.max(most_features.saturating_mul(ROWS_FOR_A_FEATURE));
             let step = if apart { 2 } else { (summary.n_rows() / rows).max(1) };
             let directions = |rows: &mut dyn BatchSource| {
+                if step == 1 || !is_chosen {
+                    return feature_cross::directions(&seen.schema, &seen.columns, &near, wanted, rows, observer);
+                }
                 let mut some = SelectedRows::new(rows, |row| row % step == 0);
                 feature_cross::directions(&seen.schema, &seen.columns, &near, wanted, &mut some, observer)
             };
@@ -174,23 +217,17 @@ pub fn by_moments(
     problem.warnings.splice(0..0, warnings);
     observer.stage("pairs", source.n_rows_hint());
     let share = if apart { 2 } else { 1 };
-    let step = (summary.n_rows() / share).div_ceil(ROWS_FOR_PAIRS).max(1);
-    let pairs = {
-        let mut some = SelectedRows::new(&mut *source, |row| kept(row) && row / 2 % step == 0);
-        fold(&mut some, LocalPairs::new(Arc::clone(&problem.plan)), observer)?.finish()?
+    let step = if is_chosen { (summary.n_rows() / share).div_ceil(ROWS_FOR_PAIRS).max(1) } else { 1 };
+    let empty = LocalPairs::new(Arc::clone(&problem.plan));
+    let pairs = if step == 1 && !apart {
+        fold(source, empty, observer)?.finish()?
+    } else {
+        let mut some = SelectedRows::new(&mut *source, |row| (!apart || is_other(row)) && row / 2 % step == 0);
+        fold(&mut some, empty, observer)?.finish()?
     };
     source.rewind()?;
     let plan = problem.summarise(&pairs, summary.total_weight() / (share * step) as f64);
-    observer.stage("triples", source.n_rows_hint());
-    let summaries = if apart {
-        let mut others = SelectedRows::new(&mut *source, kept);
-        fold(&mut others, Summaries::new(plan), observer)?.finish()?
-    } else {
-        fold(source, Summaries::new(plan), observer)?.finish()?
-    };
-    source.rewind()?;
-    observer.stage("tables", None);
-    problem.solve(&summaries, options)
+    Ok(Planned { problem, plan, apart })
 }
 
 /// The columns as their coordinates see them: numbers cut into bins where there are more than two states.
@@ -217,12 +254,14 @@ impl<'a> Seen<'a> {
 pub(super) struct Problem<'a> {
     pub(super) tree: Tree,
     pub(super) schema: Arc<Schema>,
-    columns: &'a [ColumnSummary],
+    pub(super) columns: Cow<'a, [ColumnSummary]>,
+    /// The columns by which numbers were standardised in the passes: the same, unless moments were merged since.
+    pub(super) standards: Cow<'a, [ColumnSummary]>,
     /// The variable of each observed node.
-    variable_of: Vec<Option<usize>>,
+    pub(super) variable_of: Vec<Option<usize>>,
     pub(super) plan: Arc<Plan>,
-    rooted: Rooted,
-    warnings: Vec<String>,
+    pub(super) rooted: Rooted,
+    pub(super) warnings: Vec<String>,
 }
 
 impl<'a> Problem<'a> {
@@ -252,7 +291,16 @@ impl<'a> Problem<'a> {
         }
         let rooted = discrete_roots(&tree, &schema)?;
         let plan = Arc::new(Plan { coordinates: Arc::new(coordinates), views });
-        Ok(Self { tree, schema, columns, variable_of, plan, rooted, warnings: Vec::new() })
+        Ok(Self {
+            tree,
+            schema,
+            columns: Cow::Borrowed(columns),
+            standards: Cow::Borrowed(columns),
+            variable_of,
+            plan,
+            rooted,
+            warnings: Vec::new(),
+        })
     }
 
     /// The directions of every view's summary from the pairs, and so what the second pass collects.
@@ -307,7 +355,7 @@ impl<'a> Problem<'a> {
                 let kind = &self.schema.column(column).kind;
                 let (mean, scale) = match kind.n_states() {
                     Some(_) => (0.0, 1.0),
-                    None => number_standard(&self.columns[column.get()]),
+                    None => number_standard(&self.standards[column.get()]),
                 };
                 let n_labels = kind.n_states().unwrap_or(0);
                 Features { column: column.get(), n_labels, squared: *kind == Kind::Continuous, mean, scale }
@@ -353,8 +401,7 @@ impl<'a> Problem<'a> {
         // G of a hidden node for what lies towards a neighbour.
         let towards = |ix: usize, neighbour: NodeIx| {
             let views = &plan.plan.views[ix];
-            let links = self.tree.links(NodeIx::new(views.node));
-            let at = links.iter().position(|link| link.to == neighbour).expect("they are neighbours");
+            let at = views.neighbours.iter().position(|&it| it == neighbour.get()).expect("they are neighbours");
             &fits[ix].inverses[views.part_of[at]]
         };
         let mut joints: Vec<Option<Matrix>> = vec![None; self.tree.n_nodes()];
@@ -469,10 +516,28 @@ impl<'a> Problem<'a> {
             if kind.n_states().is_some() {
                 return (Emission::Categorical(discrete_table(&table)), 0);
             }
-            NumberStates { summary: &self.columns[column.get()], rows }.emission(kind, &table, weights)
+            let (summary, standard) = (&self.columns[column.get()], &self.standards[column.get()]);
+            let table = restandardised(table, number_standard(standard), number_standard(summary));
+            NumberStates { summary, rows }.emission(kind, &table, weights)
         });
         as_distribution(variable.is_group, members.collect())
     }
+}
+
+/// `E[φ 1{h}]` of a number that is standardised by another mean and scale than before; features as rows.
+fn restandardised(mut table: Matrix, from: (f64, f64), to: (f64, f64)) -> Matrix {
+    if from == to || from.1 == 0.0 {
+        return table;
+    }
+    let (factor, shift) = (to.1 / from.1, (from.0 - to.0) * to.1);
+    for c in 0..table.n_cols() {
+        let (one, z) = (table[(0, c)], table[(1, c)]);
+        table[(1, c)] = factor * z + shift * one;
+        if table.n_rows() > 2 {
+            table[(2, c)] = factor * factor * table[(2, c)] + 2.0 * factor * shift * z + shift * shift * one;
+        }
+    }
+    table
 }
 
 /// The model in which no variable depends on another, from the summary of each column.

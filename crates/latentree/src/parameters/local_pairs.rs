@@ -37,7 +37,7 @@ impl Plan {
 
 /// Second moments of the coordinates of every hidden node's views, those of the first view first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct LocalPairs {
+pub(crate) struct LocalPairs {
     plan: Arc<Plan>,
     pub(super) weight: f64,
     /// Lower triangles, row by row, as full squares.
@@ -54,6 +54,8 @@ impl LocalPairs {
 impl Accumulator for LocalPairs {
     /// Full symmetric second moments, divided by the weight.
     type Output = Vec<Vec<f64>>;
+
+    const NAME: &'static str = "local-pairs";
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let plan = Arc::clone(&self.plan);

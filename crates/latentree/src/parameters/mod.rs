@@ -10,16 +10,17 @@ mod discrete_tree;
 pub mod em;
 mod from_lengths;
 mod hidden_fit;
-mod local_pairs;
+pub(crate) mod local_pairs;
 mod node_states;
 mod number_states;
 pub(crate) mod observed_edges;
 mod options;
 mod pair_fit;
 mod projection;
-mod summaries;
+pub(crate) mod summaries;
 #[cfg(test)]
 mod tests;
+mod tree_moments;
 
 pub use aligned_triplets::{Alignment, by_aligned_triplets};
 pub(crate) use by_moments::independent;
@@ -29,3 +30,4 @@ pub use discrete_tree::discrete_tree;
 pub use from_lengths::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};
 pub use node_states::NodeStates;
 pub use options::{HiddenStates, ParameterMethod, ParameterOptions};
+pub use tree_moments::TreeMoments;

@@ -31,14 +31,23 @@ use crate::tree::Tree;
 
 /// Weighted counts of the label pairs of some pairs of columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct PairCounts {
+pub(crate) struct PairCounts {
     columns: Vec<(usize, usize)>,
     #[serde(with = "super::summaries::tables")]
     counts: Vec<BTreeMap<(u32, u32), f64>>,
 }
 
+impl PairCounts {
+    /// No rows yet of these pairs.
+    pub(crate) fn of_columns(columns: Vec<(usize, usize)>) -> Self {
+        Self { counts: vec![BTreeMap::new(); columns.len()], columns }
+    }
+}
+
 impl Accumulator for PairCounts {
     type Output = Vec<BTreeMap<(u32, u32), f64>>;
+
+    const NAME: &'static str = "pair-counts";
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         self.counts.par_iter_mut().zip(&self.columns).for_each(|(counts, &(a, b))| {
@@ -153,8 +162,7 @@ pub(crate) fn slimmed(
     }
     observer.stage("observed edges", source.n_rows_hint());
     let columns: Vec<(usize, usize)> = wide.iter().map(|&(_, (a, _), (b, _))| (a, b)).collect();
-    let counts = PairCounts { counts: vec![BTreeMap::new(); columns.len()], columns };
-    let counts = fold(source, counts, observer)?.finish()?;
+    let counts = fold(source, PairCounts::of_columns(columns), observer)?.finish()?;
     source.rewind()?;
     let ways: Vec<Way> =
         wide.par_iter().zip(&counts).map(|(&(_, (_, n_a), (_, n_b)), counts)| way(counts, n_a, n_b, hidden_states)).collect();

@@ -174,7 +174,7 @@ impl SummaryPlan {
 
 /// Moments of the summaries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Summaries {
+pub(crate) struct Summaries {
     pub(super) plan: Arc<SummaryPlan>,
     pub(super) weight: f64,
     /// `E[a aᵀ]` of every hidden node, full squares.
@@ -275,6 +275,8 @@ fn add_outer(sum: &mut [f64], weight: f64, a: &[f64], b: &[f64]) {
 impl Accumulator for Summaries {
     /// The same, divided by the weight, but for the tables of observed edges.
     type Output = Self;
+
+    const NAME: &'static str = "summaries";
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let plan = Arc::clone(&self.plan);

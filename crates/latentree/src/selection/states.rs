@@ -126,4 +126,3 @@ fn with_states(bench: &Whole<'_>, mut best: Scored, rng: &mut ChaCha8Rng) -> Res
     }
     Ok(best)
 }
-

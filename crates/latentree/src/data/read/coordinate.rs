@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::input::{Input, Lines};
 use super::options::ReadOptions;
-use super::sparse::{Held, RowSource, Scan, SparseFile, changed, column_names};
+use super::sparse::{Held, KeptRows, RowSource, Scan, SparseFile, changed, column_names};
 use crate::error::{Error, Result, Shortened};
 
 /// Empty rows a file may claim beyond those that its entries make likely.
@@ -67,9 +67,14 @@ pub(super) fn open(input: &Arc<Input>, options: &ReadOptions, format: Coordinate
     let head = stream.head;
     let mut is_sorted = !head.is_array;
     let mut last = 0;
-    while let Some((row, ..)) = stream.next_entry()? {
-        is_sorted &= last <= row;
-        last = row;
+    let mut kept = (head.n_rows.saturating_mul(8) < options.keep_bytes).then(Vec::new);
+    while let Some(entry) = stream.next_entry()? {
+        is_sorted &= last <= entry.0;
+        last = entry.0;
+        if entry.2 != 0.0 {
+            kept.iter_mut().for_each(|kept| kept.push(entry));
+        }
+        kept = kept.take().filter(|kept| kept.len() as u64 * KeptRows::CELL_BYTES < options.keep_bytes);
     }
     let likely = stream.n_read.saturating_mul(64).saturating_add(FREE_ROWS);
     if head.n_rows > likely {
@@ -77,14 +82,29 @@ pub(super) fn open(input: &Arc<Input>, options: &ReadOptions, format: Coordinate
             format!("{} rows are claimed but only {} entries are there; is the size right?", head.n_rows, stream.n_read);
         return Err(Error::data(input.place(), problem));
     }
-    let held = if is_sorted { None } else { Some(hold(Stream::again(input, head)?, head.n_rows as usize)?) };
-    let mut source = CoordinateSource { input: Arc::clone(input), head, stream: Stream::again(input, head)?, held };
-    let scan = Scan::run(&mut source)?;
+    let n_rows = head.n_rows as usize;
+    let kept = kept.map(|cells| Held::new(n_rows, cells));
+    let (source, scan): (Box<dyn RowSource>, Scan) = match kept {
+        Some(mut kept) if is_sorted => {
+            let scan = Scan::run(&mut kept)?;
+            let source = CoordinateSource { input: Arc::clone(input), head, stream, held: None };
+            (Box::new(KeptRows::new(kept, Box::new(source))), scan)
+        }
+        kept => {
+            let held = match kept {
+                None if !is_sorted => Some(hold(Stream::again(input, head)?, n_rows)?),
+                kept => kept,
+            };
+            let mut source = CoordinateSource { input: Arc::clone(input), head, stream: Stream::again(input, head)?, held };
+            let scan = Scan::run(&mut source)?;
+            (Box::new(source), scan)
+        }
+    };
     if options.names.is_none() {
         scan.check_columns(input.place(), head.n_columns)?;
     }
     let (names, named) = column_names(options, &input.place(), head.n_columns, false)?;
-    Ok(SparseFile { source: Box::new(source), scan, names, named, is_open: false, is_presence: false, key_name: None })
+    Ok(SparseFile { source, scan, names, named, is_open: false, is_presence: false, key_name: None })
 }
 
 fn hold(mut stream: Stream, n_rows: usize) -> Result<Held> {

@@ -8,10 +8,12 @@ use super::decode::Decoder;
 use super::events_like::EventsLook;
 use super::infer::{Asked, Guess, Profile};
 use super::input::Input;
+use super::kept::KeptCells;
 use super::notes::Notes;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::Overrides;
 use super::plan::{Columns, Plan, Target, Verdict};
+use super::sparse::changed;
 use super::table::Table;
 use super::unseen::UnseenLabels;
 use super::written_number::NumberReader;
@@ -25,6 +27,8 @@ const CHUNK_ROWS: usize = 1024;
 /// Reads a dense table batch by batch.
 pub(super) struct DenseReader {
     table: Table,
+    /// The cells of the first pass, where the look at the columns kept them.
+    kept: Option<KeptCells>,
     input: Arc<Input>,
     schema: Arc<Schema>,
     targets: Vec<Target>,
@@ -51,12 +55,12 @@ impl DenseReader {
         let names = table.names().to_vec();
         let columns = Columns { place: input.place(), names: &names, named: table.is_named(options) };
         let prefers_comma = table.prefers_comma();
-        let (mut plan, n_rows, decimal_commas) = match &options.schema {
+        let (mut plan, n_rows, decimal_commas, kept_cells) = match &options.schema {
             Some(_) if options.min_count.is_some() => return Err(min_count_of_schema()),
-            Some(schema) => (Plan::fit(schema, &columns, options, &overrides)?, None, vec![None; names.len()]),
+            Some(schema) => (Plan::fit(schema, &columns, options, &overrides)?, None, vec![None; names.len()], None),
             None => {
-                let (plan, n_rows, decimal_commas) = infer(&mut table, &columns, options, &overrides)?;
-                (plan, Some(n_rows), decimal_commas)
+                let looked = infer(&mut table, &columns, options, &overrides)?;
+                (looked.plan, Some(looked.n_rows), looked.decimal_commas, looked.kept)
             }
         };
         if options.carry_variables && table.is_text() {
@@ -78,7 +82,12 @@ impl DenseReader {
         let wanted: Vec<bool> =
             plan.targets.iter().zip(&carry).map(|(target, carry)| *target != Target::Skip || carry.is_some()).collect();
         let is_text: Vec<bool> = carry.iter().map(Option::is_some).collect();
+        let has = |cells: &KeptCells| (0..names.len()).all(|ix| !wanted[ix] || cells.has(ix, is_text[ix] && !table.is_text()));
+        let kept = kept_cells.filter(has);
         table.project(&wanted, &is_text)?;
+        if kept.is_none() {
+            table.rewind()?;
+        }
         plan.warnings.extend(table.lacking(&wanted));
         plan.warnings.extend(table.covered());
         let carried = Carried::new(plan.carried.iter().map(|&ix| names[ix].clone()).collect());
@@ -98,6 +107,7 @@ impl DenseReader {
         let weight_numbers = NumberReader::new(None, prefers_comma);
         let reader = Self {
             table,
+            kept,
             input,
             schema,
             targets,
@@ -131,6 +141,10 @@ impl DenseReader {
     pub(super) fn rewind(&mut self) -> Result<()> {
         self.next_row = 0;
         self.decoders.iter_mut().for_each(Decoder::forget_unseen);
+        if self.kept.as_ref().is_some_and(|kept| !kept.is_begun()) {
+            return Ok(());
+        }
+        self.kept = None;
         self.table.rewind()
     }
 
@@ -140,6 +154,44 @@ impl DenseReader {
     }
 
     pub(super) fn next_batch(&mut self) -> Result<Option<Batch>> {
+        let read = match self.kept.take() {
+            None => self.read_cells(|table, n_rows, sink| table.read_rows(n_rows, sink))?,
+            Some(mut kept) => match self.read_cells(|_, n_rows, sink| kept.read_rows(n_rows, sink)) {
+                Ok(read) => {
+                    self.kept = Some(kept);
+                    read
+                }
+                // The file knows where the problem is.
+                Err(_) => {
+                    self.skip_rows()?;
+                    self.read_cells(|table, n_rows, sink| table.read_rows(n_rows, sink))?
+                }
+            },
+        };
+        let Cells { n_rows, mut columns, weights } = read;
+        if n_rows == 0 {
+            let is_empty = self.next_row == 0;
+            self.unseen = Some(unseen_labels(&self.schema, &self.decoders));
+            return if is_empty { Err(Error::data(self.input.place(), "no rows")) } else { Ok(None) };
+        }
+        for column in &mut columns {
+            // A column that the file does not have is missing in every row.
+            match column {
+                ColumnData::Reals(values) => values.resize(n_rows, f64::NAN),
+                ColumnData::Codes8(codes) => codes.resize(n_rows, crate::data::MISSING_CODE8),
+                ColumnData::Codes(codes) => codes.resize(n_rows, crate::data::MISSING_CODE),
+            }
+        }
+        let batch = Batch { first_row: self.next_row, n_rows, block: Block::Dense(columns), weights };
+        self.next_row += n_rows as u64;
+        Ok(Some(batch))
+    }
+
+    /// The cells of the next batch, as `read` gives them.
+    fn read_cells<E>(
+        &mut self,
+        mut read: impl FnMut(&mut Table, usize, &mut BatchSink<'_>) -> Result<usize, E>,
+    ) -> Result<Cells, E> {
         let mut weights = self.targets.contains(&Target::Weight).then(Vec::new);
         let columns = self.schema.columns().iter();
         self.carried.clear();
@@ -154,28 +206,43 @@ impl DenseReader {
         };
         let mut n_rows = 0;
         while n_rows < self.batch_rows {
-            match self.table.read_rows(self.batch_rows - n_rows, &mut sink)? {
+            match read(&mut self.table, self.batch_rows - n_rows, &mut sink)? {
                 0 => break,
                 n_read => n_rows += n_read,
             }
         }
-        if n_rows == 0 {
-            let is_empty = self.next_row == 0;
-            self.unseen = Some(unseen_labels(&self.schema, &self.decoders));
-            return if is_empty { Err(Error::data(self.input.place(), "no rows")) } else { Ok(None) };
-        }
-        let mut columns = sink.columns;
-        for column in &mut columns {
-            // A column that the file does not have is missing in every row.
-            match column {
-                ColumnData::Reals(values) => values.resize(n_rows, f64::NAN),
-                ColumnData::Codes8(codes) => codes.resize(n_rows, crate::data::MISSING_CODE8),
-                ColumnData::Codes(codes) => codes.resize(n_rows, crate::data::MISSING_CODE),
+        let columns = sink.columns;
+        Ok(Cells { n_rows, columns, weights })
+    }
+
+    /// Goes to the next row of the file, whose cells so far were read elsewhere.
+    fn skip_rows(&mut self) -> Result<()> {
+        self.table.rewind()?;
+        let mut row = 0;
+        while row < self.next_row {
+            let wanted = usize::try_from(self.next_row - row).unwrap_or(usize::MAX);
+            match self.table.read_rows(wanted.min(CHUNK_ROWS), &mut Unread)? {
+                0 => return Err(changed(self.input.place())),
+                n_read => row += n_read as u64,
             }
         }
-        let batch = Batch { first_row: self.next_row, n_rows, block: Block::Dense(columns), weights };
-        self.next_row += n_rows as u64;
-        Ok(Some(batch))
+        Ok(())
+    }
+}
+
+/// The cells of a batch.
+struct Cells {
+    n_rows: usize,
+    columns: Vec<ColumnData>,
+    weights: Option<Vec<f64>>,
+}
+
+/// Takes no notice of cells.
+struct Unread;
+
+impl CellSink for Unread {
+    fn cell(&mut self, _row: u64, _column: usize, _cell: Cell<'_>) -> Result<(), String> {
+        Ok(())
     }
 }
 
@@ -238,12 +305,20 @@ struct ProfileSink {
     /// `None` for columns that need no look: ignored ones, weights, those whose type says all.
     profiles: Vec<Option<Profile>>,
     events: Option<EventsLook>,
+    /// Whether the look for events sees columns that have no profile.
+    sees_all: bool,
+    kept: Option<KeptCells>,
 }
 
 impl CellSink for ProfileSink {
     #[inline]
     fn cell(&mut self, row: u64, column: usize, cell: Cell<'_>) -> Result<(), String> {
-        if let Some(events) = &mut self.events {
+        if let Some(kept) = &mut self.kept {
+            kept.push(column, cell);
+        }
+        if let Some(events) = &mut self.events
+            && (self.sees_all || self.profiles[column].is_some())
+        {
             events.observe(row, column, cell);
         }
         match &mut self.profiles[column] {
@@ -253,14 +328,25 @@ impl CellSink for ProfileSink {
     }
 }
 
-/// Looks through the table: the plan, the number of rows, and whether the numbers of each column have decimal commas, where
-/// they are not plain.
-fn infer(
-    table: &mut Table,
-    columns: &Columns<'_>,
-    options: &ReadOptions,
-    overrides: &Overrides,
-) -> Result<(Plan, u64, Vec<Option<bool>>)> {
+impl ProfileSink {
+    /// Ends a run of rows; their cells are not kept where they do not fit.
+    fn end_rows(&mut self, n_rows: usize) {
+        self.kept.iter_mut().for_each(|kept| kept.end_rows(n_rows));
+        self.kept = self.kept.take().filter(KeptCells::fits);
+    }
+}
+
+/// What a look through a table says.
+struct Looked {
+    plan: Plan,
+    n_rows: u64,
+    /// Whether the numbers of each column have decimal commas, where they are not plain.
+    decimal_commas: Vec<Option<bool>>,
+    kept: Option<KeptCells>,
+}
+
+/// Looks through the table; it is to be rewound unless its cells were kept.
+fn infer(table: &mut Table, columns: &Columns<'_>, options: &ReadOptions, overrides: &Overrides) -> Result<Looked> {
     overrides.check_names(columns.names, options)?;
     let asked = Asked { told: None, min_count: options.min_count.unwrap_or(0), prefers_comma: table.prefers_comma() };
     let profiles: Vec<Option<Profile>> = columns
@@ -276,21 +362,36 @@ fn infer(
             is_needed.then(|| Profile::new(Asked { told, ..asked }))
         })
         .collect();
-    let wanted: Vec<bool> = profiles.iter().map(Option::is_some).collect();
-    table.project(&wanted, &vec![false; wanted.len()])?;
+    let looks: Vec<bool> = profiles.iter().map(Option::is_some).collect();
+    let mut wanted = looks.clone();
+    let mut is_text = vec![false; wanted.len()];
+    let keeps = options.keep_bytes > 0 && looks.contains(&true);
+    if keeps {
+        for (ix, name) in columns.names.iter().enumerate() {
+            let is_id = options.id.as_ref() == Some(name) && table.can_be_text(ix);
+            wanted[ix] |= is_id || options.weights.as_ref() == Some(name);
+            is_text[ix] = is_id && !table.is_text();
+        }
+    }
+    table.project(&wanted, &is_text)?;
+    let mode = |(&wanted, &is_text): (&bool, &bool)| wanted.then_some(is_text);
+    let kept = keeps.then(|| KeptCells::new(wanted.iter().zip(&is_text).map(mode).collect(), options.keep_bytes));
     // Who says what columns are has looked at them.
     let is_told = columns.names.iter().any(|name| overrides.of(name).kind.is_some());
     let events = if is_told { None } else { EventsLook::new(columns.names.len()) };
-    let mut sink = ProfileSink { profiles, events };
+    let mut sink = ProfileSink { profiles, events, sees_all: table.gives_all(), kept };
     let mut n_rows = 0;
     // Without a column to look at there is nothing to learn from the rows, however many the file claims.
-    while wanted.contains(&true) {
+    while looks.contains(&true) {
         match table.read_rows(CHUNK_ROWS, &mut sink)? {
             0 => break,
-            n_read => n_rows += n_read as u64,
+            n_read => {
+                n_rows += n_read as u64;
+                sink.end_rows(n_read);
+            }
         }
     }
-    if n_rows == 0 && wanted.contains(&true) {
+    if n_rows == 0 && looks.contains(&true) {
         return Err(Error::data(columns.place.clone(), "no rows"));
     }
     let mut notes = Notes::default();
@@ -316,6 +417,5 @@ fn infer(
         }
     })?;
     plan.warnings.append(&mut notes.finish());
-    table.rewind()?;
-    Ok((plan, n_rows, decimal_commas))
+    Ok(Looked { plan, n_rows, decimal_commas, kept: sink.kept })
 }

@@ -15,7 +15,7 @@ use super::encoding::not_utf8;
 use super::input::Input;
 use super::options::ReadOptions;
 use super::overrides::unknown_column;
-use super::sparse::{Held, RowSource, Scan, SparseFile};
+use super::sparse::{Held, KeptRows, RowSource, Scan, SparseFile};
 use super::table::Table;
 use super::written_number::NumberReader;
 use crate::error::{Error, Result};
@@ -114,25 +114,39 @@ pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions) 
         held: None,
         held_keys: Vec::new(),
     };
-    let is_ordered = source.look_through()?;
-    let mut names: Vec<Vec<u8>> = std::mem::take(&mut source.columns).into_keys().collect();
+    // Ids that are carried along come from the file.
+    let keep_bytes = if options.carry_keys { 0 } else { options.keep_bytes };
+    let (is_ordered, kept) = source.look_through(keep_bytes)?;
+    let found = std::mem::take(&mut source.columns);
+    let mut names: Vec<Vec<u8>> = found.keys().cloned().collect();
     names.sort_unstable();
     source.columns = names.iter().cloned().zip(0..).collect();
-    source.rewind()?;
-    if !is_ordered {
-        source.held = Some(source.hold(options.carry_keys)?);
-    }
-    let scan = Scan::run(&mut source)?;
+    let kept = kept.map(|kept| {
+        let mut places = vec![0; names.len()];
+        found.iter().for_each(|(name, &first)| places[first as usize] = source.columns[name]);
+        kept.held(&places)
+    });
+    let (source, scan): (Box<dyn RowSource>, Scan) = match kept {
+        Some(mut kept) => {
+            let scan = Scan::run(&mut kept)?;
+            if is_ordered {
+                (Box::new(KeptRows::new(kept, Box::new(source))), scan)
+            } else {
+                source.held = Some(kept);
+                (Box::new(source), scan)
+            }
+        }
+        None => {
+            source.rewind()?;
+            if !is_ordered {
+                source.held = Some(source.hold(options.carry_keys)?);
+            }
+            let scan = Scan::run(&mut source)?;
+            (Box::new(source), scan)
+        }
+    };
     let names = names.into_iter().map(|name| String::from_utf8(name).expect("items were checked to be UTF-8")).collect();
-    Ok(SparseFile {
-        source: Box::new(source),
-        scan,
-        names,
-        named: true,
-        is_open: true,
-        is_presence: value.is_none(),
-        key_name: Some(key_name),
-    })
+    Ok(SparseFile { source, scan, names, named: true, is_open: true, is_presence: value.is_none(), key_name: Some(key_name) })
 }
 
 impl EventSource {
@@ -146,17 +160,26 @@ impl EventSource {
         Ok(self.waiting.pop())
     }
 
-    /// Collects the items; tells whether the ids increase, so that no row comes back after another.
-    fn look_through(&mut self) -> Result<bool> {
+    /// Collects the items, numbered as they come; tells whether the ids increase, so that no row comes back after another. All events are kept
+    /// if they take no more than so many bytes.
+    fn look_through(&mut self, keep_bytes: u64) -> Result<(bool, Option<KeptEvents>)> {
         let (mut by_number, mut by_text) = (true, true);
         let mut last: Option<Vec<u8>> = None;
-        while let Some((row, item, _)) = self.next_event()? {
-            if !item.is_empty() && !self.columns.contains_key(&item) {
-                if self.columns.len() >= u32::MAX as usize - 1 {
+        let mut kept = (keep_bytes > 0).then(KeptEvents::default);
+        while let Some((row, item, value)) = self.next_event()? {
+            let column = match self.columns.get(&item) {
+                _ if item.is_empty() => None,
+                Some(&column) => Some(column),
+                None if self.columns.len() >= u32::MAX as usize - 1 => {
                     return Err(Error::data(self.input.place(), "more items than can be read"));
                 }
-                self.columns.insert(item, 0);
-            }
+                None => {
+                    let column = self.columns.len() as u32;
+                    self.columns.insert(item, column);
+                    Some(column)
+                }
+            };
+            kept = kept.and_then(|kept| kept.with(&row, column, value, keep_bytes));
             if last.as_ref() != Some(&row) {
                 if let Some(last) = &last {
                     by_number &= matches!((number(last), number(&row)), (Some(before), Some(after)) if before < after);
@@ -165,7 +188,7 @@ impl EventSource {
                 last = Some(row);
             }
         }
-        Ok(by_number || by_text)
+        Ok((by_number || by_text, kept))
     }
 
     fn hold(&mut self, with_keys: bool) -> Result<Held> {
@@ -182,6 +205,40 @@ impl EventSource {
             }
         }
         Ok(Held::new(rows.len(), cells))
+    }
+}
+
+/// Events as cells, in columns that are numbered as their items came.
+#[derive(Default)]
+struct KeptEvents {
+    rows: HashMap<Vec<u8>, u32>,
+    cells: Vec<(u32, u32, f64)>,
+    n_bytes: u64,
+}
+
+impl KeptEvents {
+    /// The same with another event; `None` if they do not fit.
+    fn with(mut self, row: &[u8], column: Option<u32>, value: f64, most_bytes: u64) -> Option<Self> {
+        let row = match self.rows.get(row) {
+            Some(&row) => row,
+            None => {
+                let next = u32::try_from(self.rows.len()).ok()?;
+                self.n_bytes += row.len() as u64 + KeptRows::CELL_BYTES;
+                self.rows.insert(row.to_vec(), next);
+                next
+            }
+        };
+        if let Some(column) = column {
+            self.n_bytes += KeptRows::CELL_BYTES;
+            self.cells.push((row, column, value));
+        }
+        (self.n_bytes <= most_bytes).then_some(self)
+    }
+
+    /// The rows, with each column in its place.
+    fn held(mut self, places: &[u32]) -> Held {
+        self.cells.iter_mut().for_each(|(_, column, _)| *column = places[*column as usize]);
+        Held::new(self.rows.len(), self.cells)
     }
 }
 

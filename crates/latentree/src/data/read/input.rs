@@ -23,18 +23,28 @@ pub(super) struct Input {
     pub(super) encoding: Option<TextEncoding>,
     spooled: Option<Spooled>,
     digest: Arc<OnceLock<String>>,
+    /// Decompressed bytes that were read.
+    #[cfg(test)]
+    pub(super) n_read: Arc<std::sync::atomic::AtomicU64>,
 }
 
 impl Input {
     pub(super) fn new(path: &Path) -> Result<Self> {
         let can_rewind = path.as_os_str() != "-" && !std::fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
         let spooled = if can_rewind { None } else { Some(spool(path)?) };
-        Ok(Self { path: path.to_path_buf(), encoding: None, spooled, digest: Arc::default() })
+        Ok(Self { spooled, ..Self::part(path, None, Arc::default()) })
     }
 
     /// One of many files, which has a place for its digest elsewhere.
     pub(super) fn part(path: &Path, encoding: Option<TextEncoding>, digest: Arc<OnceLock<String>>) -> Self {
-        Self { path: path.to_path_buf(), encoding, spooled: None, digest }
+        Self {
+            path: path.to_path_buf(),
+            encoding,
+            spooled: None,
+            digest,
+            #[cfg(test)]
+            n_read: Arc::default(),
+        }
     }
 
     /// What stands for a directory or a pattern of parts, whose bytes are not here.
@@ -74,6 +84,8 @@ impl Input {
             Error::Io { action, source, .. } => Error::Io { action, source, path: self.path.clone() },
             other => other,
         })?;
+        #[cfg(test)]
+        let plain = Box::new(BufReader::new(Counting { inner: plain, n_read: Arc::clone(&self.n_read) }));
         if self.digest.get().is_some() {
             return Ok(plain);
         }
@@ -167,6 +179,22 @@ impl Read for Hashing {
         } else if !buffer.is_empty() {
             let _ = self.digest.set(digest_text(self.hasher.clone()));
         }
+        Ok(n_bytes)
+    }
+}
+
+/// Counts what is read through it.
+#[cfg(test)]
+struct Counting {
+    inner: Box<dyn BufRead + Send>,
+    n_read: Arc<std::sync::atomic::AtomicU64>,
+}
+
+#[cfg(test)]
+impl Read for Counting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_bytes = self.inner.read(buffer)?;
+        self.n_read.fetch_add(n_bytes as u64, std::sync::atomic::Ordering::Relaxed);
         Ok(n_bytes)
     }
 }

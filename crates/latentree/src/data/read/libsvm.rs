@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::cell::number;
 use super::input::{Input, Lines};
 use super::options::ReadOptions;
-use super::sparse::{RowSource, Scan, SparseFile, changed, column_names};
+use super::sparse::{KeptRows, RowSource, Scan, SparseFile, changed, column_names};
 use crate::error::{Error, Result, Shortened};
 
 const FORMAT: &str = "libsvm";
@@ -22,7 +22,7 @@ struct LibsvmSource {
 
 pub(super) fn open(input: &Arc<Input>, options: &ReadOptions) -> Result<SparseFile> {
     let mut source = LibsvmSource { input: Arc::clone(input), lines: input.lines()?, base: 0 };
-    let scan = Scan::run(&mut source)?;
+    let (scan, kept) = Scan::keeping(&mut source, options.keep_bytes)?;
     source.base = u32::from(scan.first_column != Some(0));
     let n_columns = scan.last_column.map_or(0, |last| (u64::from(last) + 1).saturating_sub(u64::from(source.base)));
     if options.names.is_none() {
@@ -33,7 +33,12 @@ pub(super) fn open(input: &Arc<Input>, options: &ReadOptions) -> Result<SparseFi
     if let (None, Some(schema)) = (&options.names, &options.schema) {
         names.extend((names.len()..schema.columns().len()).map(|ix| format!("x{}", ix + 1)));
     }
-    Ok(SparseFile { source: Box::new(source), scan, names, named, is_open: false, is_presence: false, key_name: None })
+    let base = source.base;
+    let source: Box<dyn RowSource> = match kept {
+        Some(kept) => Box::new(KeptRows::new(kept.shifted(base), Box::new(source))),
+        None => Box::new(source),
+    };
+    Ok(SparseFile { source, scan, names, named, is_open: false, is_presence: false, key_name: None })
 }
 
 impl RowSource for LibsvmSource {

@@ -35,6 +35,7 @@ mod group;
 mod histogram;
 mod infer;
 mod input;
+mod kept;
 mod libsvm;
 mod memory;
 mod notes;
@@ -282,6 +283,15 @@ impl Reader {
             }
         };
         Unseen { columns, labels }
+    }
+
+    /// Bytes that were read of a file, after decompression.
+    #[cfg(test)]
+    pub(crate) fn n_bytes_read(&self) -> u64 {
+        match &self.source {
+            Source::File(input, _) => input.n_read.load(std::sync::atomic::Ordering::Relaxed),
+            Source::Parts(_) => 0,
+        }
     }
 
     /// What the user should know of how the file is read: columns left out, and why.

@@ -96,6 +96,8 @@ pub struct ReadOptions {
     pub carry_variables: bool,
     /// Rows per batch; chosen by the number of columns if not given.
     pub batch_rows: Option<usize>,
+    /// Bytes that cells may take between the look at the columns and the first pass, which then does not parse the file again; by default 0.
+    pub keep_bytes: u64,
 }
 
 impl Default for ReadOptions {
@@ -118,6 +120,7 @@ impl Default for ReadOptions {
             carry_others: false,
             carry_variables: false,
             batch_rows: None,
+            keep_bytes: 0,
         }
     }
 }
@@ -245,6 +248,12 @@ impl ReadOptions {
     #[must_use]
     pub fn batch_rows(mut self, batch_rows: usize) -> Self {
         self.batch_rows = Some(batch_rows);
+        self
+    }
+    /// Keeps the cells of the look at the columns for the first pass, while they take no more than these bytes.
+    #[must_use]
+    pub fn keep_bytes(mut self, keep_bytes: u64) -> Self {
+        self.keep_bytes = keep_bytes;
         self
     }
 }

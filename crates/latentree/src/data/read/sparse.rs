@@ -49,7 +49,7 @@ pub(super) trait RowSource: Send {
 }
 
 /// Rows held in memory, for files whose cells are not stored row by row.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Held {
     starts: Vec<usize>,
     cells: Vec<(u32, f64)>,
@@ -70,6 +70,21 @@ impl Held {
         Self { starts, cells: cells.into_iter().map(|(_, column, value)| (column, value)).collect(), next: 0 }
     }
 
+    /// Adds a row at the end.
+    fn push(&mut self, row: &[(u32, f64)]) {
+        if self.starts.is_empty() {
+            self.starts.push(0);
+        }
+        self.cells.extend_from_slice(row);
+        self.starts.push(self.cells.len());
+    }
+
+    /// The same cells in columns with smaller numbers.
+    pub(super) fn shifted(mut self, base: u32) -> Self {
+        self.cells.iter_mut().for_each(|(column, _)| *column -= base);
+        self
+    }
+
     pub(super) fn next_row(&mut self, row: &mut Vec<(u32, f64)>) -> bool {
         let Some(&end) = self.starts.get(self.next + 1) else { return false };
         row.extend_from_slice(&self.cells[self.starts[self.next]..end]);
@@ -84,6 +99,53 @@ impl Held {
 
     pub(super) fn rewind(&mut self) {
         self.next = 0;
+    }
+}
+
+impl RowSource for Held {
+    fn next_row(&mut self, row: &mut Vec<(u32, f64)>) -> Result<bool> {
+        Ok(self.next_row(row))
+    }
+
+    fn rewind(&mut self) -> Result<()> {
+        self.rewind();
+        Ok(())
+    }
+}
+
+/// Rows kept from the look through a file for the pass that follows; after it the file is read again.
+pub(super) struct KeptRows {
+    kept: Option<Held>,
+    is_begun: bool,
+    source: Box<dyn RowSource>,
+}
+
+impl KeptRows {
+    /// Bytes that a kept cell takes while rows are made of cells.
+    pub(super) const CELL_BYTES: u64 = 48;
+
+    pub(super) fn new(kept: Held, source: Box<dyn RowSource>) -> Self {
+        Self { kept: Some(kept), is_begun: false, source }
+    }
+}
+
+impl RowSource for KeptRows {
+    fn next_row(&mut self, row: &mut Vec<(u32, f64)>) -> Result<bool> {
+        let Some(kept) = &mut self.kept else { return self.source.next_row(row) };
+        self.is_begun = true;
+        let is_there = kept.next_row(row);
+        if !is_there {
+            *kept = Held::default();
+        }
+        Ok(is_there)
+    }
+
+    fn rewind(&mut self) -> Result<()> {
+        if self.kept.is_some() && !self.is_begun {
+            return Ok(());
+        }
+        self.kept = None;
+        self.source.rewind()
     }
 }
 
@@ -102,11 +164,32 @@ pub(super) struct Scan {
 impl Scan {
     /// Reads all rows once, and rewinds.
     pub(super) fn run(source: &mut dyn RowSource) -> Result<Self> {
+        let scan = Self::visit(source, |_| {})?;
+        source.rewind()?;
+        Ok(scan)
+    }
+
+    /// Reads all rows once, and keeps them if they take no more than so many bytes; otherwise rewinds.
+    pub(super) fn keeping(source: &mut dyn RowSource, keep_bytes: u64) -> Result<(Self, Option<Held>)> {
+        let mut kept = (keep_bytes > 0).then(Held::default);
+        let scan = Self::visit(source, |row| {
+            kept.iter_mut().for_each(|kept| kept.push(row));
+            let fits = |kept: &Held| (kept.cells.len() + kept.starts.len()) as u64 * KeptRows::CELL_BYTES <= keep_bytes;
+            kept = kept.take().filter(fits);
+        })?;
+        if kept.is_none() {
+            source.rewind()?;
+        }
+        Ok((scan, kept))
+    }
+
+    fn visit(source: &mut dyn RowSource, mut see: impl FnMut(&[(u32, f64)])) -> Result<Self> {
         let mut scan =
             Self { n_rows: 0, n_cells: 0, first_column: None, last_column: None, all_ones: true, all_counts: true, largest: 0.0 };
         let mut row = Vec::new();
         while source.next_row(&mut row)? {
             scan.n_rows += 1;
+            see(&row);
             // Indices of cells that hold 0 count too: they tell how many columns there are.
             for &(column, _) in &row {
                 scan.first_column = Some(scan.first_column.map_or(column, |first| first.min(column)));
@@ -121,7 +204,6 @@ impl Scan {
             }
             row.clear();
         }
-        source.rewind()?;
         Ok(scan)
     }
 

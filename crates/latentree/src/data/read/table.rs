@@ -101,6 +101,11 @@ impl Table {
         }
     }
 
+    /// Whether the cells of columns that are not wanted come, too.
+    pub(super) fn gives_all(&self) -> bool {
+        matches!(self, Self::File(FileTable::Csv(_)))
+    }
+
     /// Where a row is that was read since the last rewind, in a table at `place`.
     pub(super) fn place_of(&self, row: u64, place: &Place) -> Place {
         match self {

@@ -28,6 +28,7 @@ use super::{PairMoments, PairOptions};
 use crate::data::{Kind, Schema};
 use crate::error::{Error, Place, Result};
 use crate::file;
+use crate::moments::wire;
 
 const MAGIC: &[u8; 8] = b"LTMOMENT";
 const FORMAT: &str = "latentree moments";
@@ -172,13 +173,12 @@ impl Input<'_> {
     }
 }
 
-/// Errs unless the input is at its end.
+/// Errs unless the input is at its end, or a pass follows.
 pub(super) fn check_end(input: &mut dyn Read) -> Result<()> {
-    match input.read(&mut [0]) {
-        Ok(0) => Ok(()),
-        Ok(_) => Err(invalid("there are bytes after the end")),
-        Err(error) => Err(Error::io("read", "moments")(error)),
-    }
+    let mut first = Vec::new();
+    input.take(wire::MAGIC.len() as u64).read_to_end(&mut first).map_err(Error::io("read", "moments"))?;
+    let is_end = first.is_empty() || first == wire::MAGIC;
+    if is_end { Ok(()) } else { Err(invalid("there are bytes after the end")) }
 }
 
 impl PairMoments {

@@ -45,7 +45,7 @@ use crate::memory::MemoryBudget;
 pub struct PairOptions {
     degree: usize,
     wide_levels: usize,
-    memory_limit: u64,
+    pub(crate) memory_limit: u64,
 }
 
 impl Default for PairOptions {
@@ -204,6 +204,8 @@ impl PairMoments {
 
 impl Accumulator for PairMoments {
     type Output = Self;
+
+    const NAME: &'static str = "pair-moments";
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         self.observe_with(batch, None)

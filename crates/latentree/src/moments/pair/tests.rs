@@ -515,6 +515,8 @@ struct Lane(Vec<u64>);
 
 impl Accumulator for Lane {
     type Output = Vec<u64>;
+
+    const NAME: &'static str = "lane";
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let Block::Dense(columns) = &batch.block else { panic!("dense") };
         self.0.push(

@@ -117,6 +117,8 @@ impl ExpectedCounts {
 impl Accumulator for ExpectedCounts {
     type Output = Self;
 
+    const NAME: &'static str = "expected-counts";
+
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let inference = Inference::with_engine(&self.model, Arc::clone(&self.engine));
         let sums = inference.expect(batch, &self.layout, &self.scratch)?;

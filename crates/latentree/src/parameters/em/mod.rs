@@ -35,6 +35,7 @@ pub use expected_counts::ExpectedCounts;
 pub use fit::{Em, EmFit, Stop};
 pub use maximise::{DEAD_WEIGHT, Smoothing};
 pub use options::{EmOptions, EmStart};
+pub(crate) use rows::log_likelihood as rows_log_likelihood;
 pub use rows::{Merged, merge_rows};
 pub(crate) use starts::template_with;
 pub use starts::{Start, template};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::ExpectedCounts;
-use crate::data::{Batch, BatchSource, Block, ColumnData, Dataset, Kind, Rows, Schema, SparseRows};
+use crate::data::{Batch, BatchSource, Block, ColumnData, Dataset, Kind, Remote, Rows, Schema, SparseRows};
 use crate::error::{Error, Result};
 use crate::inference::Inference;
 use crate::journal::Journal;
@@ -29,8 +29,20 @@ pub(super) fn expected_counts(model: &Arc<LatentTree>, rows: &dyn Rows, observer
 
 /// Mean log-likelihood per unit of weight.
 pub(super) fn mean_log_likelihood(model: &LatentTree, rows: &dyn Rows, observer: &dyn Observer) -> Result<f64> {
+    if rows.remote().is_some() {
+        let counts = expected_counts(&Arc::new(model.clone()), rows, observer)?;
+        return Ok(counts.log_likelihood() / counts.weight());
+    }
     let score = Inference::new(model).score(&mut *rows.open()?, &Quiet(observer), |_, _| Ok(()))?;
     Ok(score.mean_log_likelihood())
+}
+
+/// The log-likelihood of rows, wherever they are.
+pub(crate) fn log_likelihood(model: &LatentTree, rows: &dyn Rows, observer: &dyn Observer) -> Result<f64> {
+    if rows.remote().is_some() {
+        return Ok(expected_counts(&Arc::new(model.clone()), rows, observer)?.log_likelihood());
+    }
+    Ok(Inference::new(model).score(&mut *rows.open()?, observer, |_, _| Ok(()))?.log_likelihood)
 }
 
 /// Rows, or fewer weighted ones that say the same; see [`merge_rows`].
@@ -71,6 +83,10 @@ impl Rows for Merged<'_> {
         self.fewer.as_ref().map_or_else(|| self.rows.n_rows_hint(), Rows::n_rows_hint)
     }
 
+    fn remote(&self) -> Option<&dyn Remote> {
+        self.rows.remote()
+    }
+
     fn journal(&self) -> Option<&Journal> {
         self.rows.journal()
     }
@@ -85,12 +101,12 @@ const ROW_BYTES: usize = 96;
 const TRIAL_ROWS: u64 = 8192;
 
 /// The different rows of a table, each weighted by how often (with what weights) it stands there; `None` where that would leave more than nine
-/// tenths of the rows, or too many for memory, or there are continuous columns. Rows are in the order in which they first stand.
+/// tenths of the rows, or too many for memory, or there are continuous columns, or the rows are elsewhere. Rows are in the order in which they first stand.
 ///
 /// # Errors
 /// If the rows cannot be read.
 pub fn merge_rows(rows: &dyn Rows) -> Result<Option<Dataset>> {
-    if rows.schema().columns().iter().any(|column| column.kind == Kind::Continuous) {
+    if rows.remote().is_some() || rows.schema().columns().iter().any(|column| column.kind == Kind::Continuous) {
         return Ok(None);
     }
     let mut known: HashMap<Vec<u8>, usize> = HashMap::new();
@@ -207,7 +223,7 @@ impl<'a> Gathered<'a> {
 /// `None` where that is not less, or the covariance is singular.
 pub(super) fn gaussian_rows(rows: &dyn Rows, model: &LatentTree) -> Result<Option<Dataset>> {
     let p = rows.schema().columns().len();
-    if model.family() != Family::Gaussian || p > 4096 {
+    if model.family() != Family::Gaussian || p > 4096 || rows.remote().is_some() {
         return Ok(None);
     }
     let (mut weight, mut mean, mut scatter) = (0.0, vec![0.0; p], vec![0.0; p * p]);

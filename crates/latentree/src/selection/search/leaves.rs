@@ -66,9 +66,10 @@ fn counts(column: &Column, posterior: &Soft, columns: &Columns, masses: &[f64]) 
 fn score(column: &Column, counts: &[f64]) -> f64 {
     let plogp = |value: f64| if value > 0.0 { value * value.ln() } else { 0.0 };
     match column {
-        Column::Numbers { is_count: true, .. } => {
-            counts.chunks_exact(3).map(|sums| if sums[1] > 0.0 { sums[1] * (sums[1] / sums[0]).ln() - sums[1] } else { 0.0 }).sum()
-        }
+        Column::Numbers { is_count: true, .. } => counts
+            .chunks_exact(3)
+            .map(|sums| if sums[1] > 0.0 { sums[1] * (sums[1] / sums[0]).ln() - sums[1] } else { 0.0 })
+            .sum(),
         Column::Numbers { variance, .. } => {
             let state = |sums: &[f64]| {
                 let spread = (sums[2] / sums[0] - (sums[1] / sums[0]).powi(2)).max(1e-4 * variance);
@@ -113,7 +114,13 @@ pub(super) fn masses(posterior: &Soft, columns: &Columns) -> Vec<f64> {
 }
 
 /// The net with every variable at the hidden node, of those that are candidates, that explains it best less `cost` for each parameter; how many moved.
-pub(super) fn with_moved_leaves(net: &Net, posteriors: &[Arc<Soft>], columns: &Columns, cost: f64, pseudo_count: f64) -> (Net, usize) {
+pub(super) fn with_moved_leaves(
+    net: &Net,
+    posteriors: &[Arc<Soft>],
+    columns: &Columns,
+    cost: f64,
+    pseudo_count: f64,
+) -> (Net, usize) {
     let all_masses: Vec<Vec<f64>> = posteriors.par_iter().map(|posterior| masses(posterior, columns)).collect();
     let independent = Net::independent(columns, pseudo_count);
     let neutral = Soft { n_states: 1, values: vec![1.0; columns.n_rows] };
@@ -145,7 +152,8 @@ pub(super) fn with_moved_leaves(net: &Net, posteriors: &[Arc<Soft>], columns: &C
                     (best, counts, place) = (value, own, hidden);
                 }
             }
-            let values = own.iter().zip(&counts).map(|(&column, counts)| parameters(&columns.columns[column], counts, pseudo_count));
+            let values =
+                own.iter().zip(&counts).map(|(&column, counts)| parameters(&columns.columns[column], counts, pseudo_count));
             (place, if place == home { Vec::new() } else { values.collect() })
         })
         .collect();
@@ -253,8 +261,7 @@ pub(super) fn rejoined(net: &Net, posteriors: &[Arc<Soft>], columns: &Columns, c
             next.parent[at] = Some(from);
             next.table[at] = proportions(&value(from, at).1, net.states[at]);
         }
-        let gains: Vec<(usize, f64)> =
-            (0..h).into_par_iter().filter(|&ix| !inside[ix]).map(|ix| (ix, value(at, ix).0)).collect();
+        let gains: Vec<(usize, f64)> = (0..h).into_par_iter().filter(|&ix| !inside[ix]).map(|ix| (ix, value(at, ix).0)).collect();
         for (ix, gain) in gains {
             if gain > best[ix].0 {
                 best[ix] = (gain, at);

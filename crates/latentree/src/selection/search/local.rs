@@ -240,8 +240,7 @@ impl Net {
                     self.parent[heir] = None;
                     if let Some(other) = other {
                         let n = self.states[other];
-                        self.table[other] =
-                            above.chunks_exact(k).flat_map(|row| times(row, &self.table[other], n)).collect();
+                        self.table[other] = above.chunks_exact(k).flat_map(|row| times(row, &self.table[other], n)).collect();
                         self.parent[other] = Some(heir);
                     }
                     for &variable in &leaves[weak] {

@@ -33,10 +33,10 @@ use self::local::{Branch, Context};
 use self::moves::{Judge, Move};
 use self::net::Net;
 use self::patch::Floors;
-use crate::data::{Batch, Block, Dataset, JournaledRows, Kind, Rows, SparseRows};
 use super::islands::islands;
 use super::options::Effort;
 use super::shape::Shape;
+use crate::data::{Batch, Block, Dataset, JournaledRows, Kind, Rows, SparseRows};
 use crate::journal::Journal;
 use crate::model::LatentTree;
 use crate::moments::PairMoments;
@@ -121,7 +121,14 @@ impl<'a> Bench<'a> {
                 best = self.with_leaves(best, sweep < 3)?;
             }
             best = self.with_neighbourhoods(best, seed.wrapping_add(sweep as u64 * 1_000_003))?;
-            trace(|| format!("  sweep {sweep} bic {:.1} hidden {} params {}", best.bic, best.net.n_hidden(), best.net.n_free(&self.columns)));
+            trace(|| {
+                format!(
+                    "  sweep {sweep} bic {:.1} hidden {} params {}",
+                    best.bic,
+                    best.net.n_hidden(),
+                    best.net.n_free(&self.columns)
+                )
+            });
             let share = if self.columns.of_variable.len() > WIDE { LEAST_SHARE_OF_MANY } else { LEAST_SHARE };
             if best.bic < before + LEAST_GAIN.max(share * best.bic.abs()) || self.observer.stop_early() {
                 break;
@@ -470,7 +477,13 @@ impl Bench<'_> {
 }
 
 /// A model on a tree that is kept, with the numbers of states of the best BIC that is found; `None` if the tree has observed nodes inside.
-pub(super) fn states_on_tree(model: &LatentTree, data: &dyn Rows, weight: f64, search: &BicSearch, observer: &dyn Observer) -> Result<Option<LatentTree>> {
+pub(super) fn states_on_tree(
+    model: &LatentTree,
+    data: &dyn Rows,
+    weight: f64,
+    search: &BicSearch,
+    observer: &dyn Observer,
+) -> Result<Option<LatentTree>> {
     let merged = Merged::of(data)?;
     let mut bench = Bench::new(&merged, weight, search, observer)?;
     bench.keep_tree = true;

@@ -196,7 +196,8 @@ fn observing(star: &Local, base: f64, judge: &Judge<'_>) -> Option<Move> {
                 other.values = through_leaf(&states, &other.values, node.n_states, &other.source, columns);
             }
         }
-        let gain = judge.climb(&mut local.patch, judge.steps / 2) - base - judge.penalty(&local.patch) + judge.penalty(&star.patch);
+        let gain =
+            judge.climb(&mut local.patch, judge.steps / 2) - base - judge.penalty(&local.patch) + judge.penalty(&star.patch);
         if gain > best.as_ref().map_or(LEAST_GAIN, |best| best.gain) {
             best = Some(Move { gain, local, resizes: true });
         }
@@ -236,7 +237,13 @@ pub(super) fn across(context: &Context<'_>, hidden: usize, judge: &Judge<'_>) ->
 const MOST_SPLIT: usize = 12;
 
 /// States split in two, each fitted with all other states as they are; all that pay for themselves together, fitted for a few steps.
-fn with_splits(star: &Local, tries: &[(usize, Option<[usize; 2]>, u64)], rows: &Rows, base: f64, judge: &Judge<'_>) -> Option<Move> {
+fn with_splits(
+    star: &Local,
+    tries: &[(usize, Option<[usize; 2]>, u64)],
+    rows: &Rows,
+    base: f64,
+    judge: &Judge<'_>,
+) -> Option<Move> {
     let columns = judge.columns;
     let k = star.patch.nodes[0].n_states;
     let needed = judge.cost * (star.patch.n_free(columns) / k + 1) as f64;
@@ -431,7 +438,14 @@ fn closest_states(patch: &Patch) -> Option<(usize, usize)> {
 }
 
 /// A second node for a group of branches, with classes that begin as what goes with the group's first branch. All other branches are fixed.
-fn twin(star: &Local, group: &[usize], n_states: usize, is_observed: bool, residuals: &Residuals, columns: &Columns) -> Option<Local> {
+fn twin(
+    star: &Local,
+    group: &[usize],
+    n_states: usize,
+    is_observed: bool,
+    residuals: &Residuals,
+    columns: &Columns,
+) -> Option<Local> {
     if group.len() < 2 || star.branches.len() < group.len() + if is_observed { 0 } else { 2 } {
         return None;
     }
@@ -456,11 +470,8 @@ fn twin(star: &Local, group: &[usize], n_states: usize, is_observed: bool, resid
     }
     let own: Vec<usize> = group.iter().flat_map(|&branch| star.branches[branch].1.clone()).collect();
     let others = star.patch.leaves.iter().enumerate().filter(|(at, _)| !own.contains(at));
-    let rest = Patch {
-        nodes: star.patch.nodes.clone(),
-        leaves: others.map(|(_, leaf)| leaf.clone()).collect(),
-        background: None,
-    };
+    let rest =
+        Patch { nodes: star.patch.nodes.clone(), leaves: others.map(|(_, leaf)| leaf.clone()).collect(), background: None };
     local.patch.leaves.push(Leaf { at: 0, source: Source::Fixed(Arc::new(evidence(&rest, columns))), values: Vec::new() });
     Some(local)
 }
@@ -520,4 +531,3 @@ fn through_leaf(table: &[f64], values: &[f64], n_states: usize, source: &Source,
         Source::Fixed(_) | Source::Identity(_) => Vec::new(),
     }
 }
-

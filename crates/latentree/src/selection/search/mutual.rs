@@ -47,7 +47,8 @@ impl Mutual {
             let (lo, hi, width) = (first[from], first[to], first[n]);
             let mut counts = vec![0.0_f32; (hi - lo) * width];
             for (cells, weight) in rows.iter().zip(weights) {
-                let own = cells.partition_point(|&cell| (cell as usize) < lo)..cells.partition_point(|&cell| (cell as usize) < hi);
+                let own =
+                    cells.partition_point(|&cell| (cell as usize) < lo)..cells.partition_point(|&cell| (cell as usize) < hi);
                 for &a in &cells[own] {
                     let row = &mut counts[(a as usize - lo) * width..][..width];
                     cells.iter().for_each(|&b| row[b as usize] += *weight as f32);
@@ -57,7 +58,11 @@ impl Mutual {
             for a in from..to {
                 for b in 0..n {
                     let joint = |x: usize, y: usize| f64::from(counts[(x - lo) * width + y]);
-                    let value = if a == b { 0.0 } else { information(&joint, &singles, first[a]..first[a + 1], first[b]..first[b + 1], total) };
+                    let value = if a == b {
+                        0.0
+                    } else {
+                        information(&joint, &singles, first[a]..first[a + 1], first[b]..first[b + 1], total)
+                    };
                     nats.push(value as f32);
                 }
             }
@@ -85,7 +90,8 @@ fn information(
     b: std::ops::Range<usize>,
     total: f64,
 ) -> f64 {
-    let term = |both: f64, x: f64, y: f64| if both > 0.0 && x > 0.0 && y > 0.0 { both * (both * total / (x * y)).ln() } else { 0.0 };
+    let term =
+        |both: f64, x: f64, y: f64| if both > 0.0 && x > 0.0 && y > 0.0 { both * (both * total / (x * y)).ln() } else { 0.0 };
     let rest_a = total - singles[a.clone()].iter().sum::<f64>();
     let rest_b = total - singles[b.clone()].iter().sum::<f64>();
     let (mut sum, mut rest) = (0.0, rest_b);

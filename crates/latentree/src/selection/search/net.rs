@@ -52,7 +52,10 @@ impl Net {
             }
         }
         let is_inner = |node: NodeIx| !model.tree().is_observed(node) || has_children[node.get()];
-        let inner: Vec<NodeIx> = model.hidden().chain(model.tree().node_ixs().filter(|&node| model.tree().is_observed(node) && is_inner(node))).collect();
+        let inner: Vec<NodeIx> = model
+            .hidden()
+            .chain(model.tree().node_ixs().filter(|&node| model.tree().is_observed(node) && is_inner(node)))
+            .collect();
         let mut place = vec![ALONE; n_nodes];
         inner.iter().enumerate().for_each(|(ix, node)| place[node.get()] = ix);
         let table = |node: NodeIx| match model.distribution(node) {
@@ -75,7 +78,10 @@ impl Net {
                 Distribution::Discrete(_) if is_inner(node) => {}
                 Distribution::Discrete(table) => net.values[own[0]] = table.values().to_vec(),
                 Distribution::Emission(Emission::Group(members)) => {
-                    members.iter().zip(own).for_each(|(member, &column)| net.values[column] = numbers(member, &columns.columns[column]));
+                    members
+                        .iter()
+                        .zip(own)
+                        .for_each(|(member, &column)| net.values[column] = numbers(member, &columns.columns[column]));
                 }
                 Distribution::Emission(emission) => net.values[own[0]] = numbers(emission, &columns.columns[own[0]]),
                 Distribution::LinearGaussian { .. } => return None,
@@ -273,9 +279,8 @@ impl Net {
         let mut ordered: Vec<Option<Arc<Soft>>> = vec![None; self.n_hidden()];
         for ((&ix, values), below) in order.iter().zip(up).zip(down) {
             ordered[ix] = Some(Arc::new(Soft { n_states: self.states[ix], values }));
-            messages.down[ix] = self.parent[ix]
-                .zip(below)
-                .map(|(parent, values)| Arc::new(Soft { n_states: self.states[parent], values }));
+            messages.down[ix] =
+                self.parent[ix].zip(below).map(|(parent, values)| Arc::new(Soft { n_states: self.states[parent], values }));
         }
         messages.up = ordered.into_iter().map(|it| it.expect("every node is in the order")).collect();
         messages
@@ -306,7 +311,8 @@ impl Net {
 
     /// Free parameters.
     pub(super) fn n_free(&self, columns: &Columns) -> usize {
-        let nodes = (0..self.n_hidden()).map(|ix| self.parent[ix].map_or(1, |parent| self.states[parent]) * (self.states[ix] - 1));
+        let nodes =
+            (0..self.n_hidden()).map(|ix| self.parent[ix].map_or(1, |parent| self.states[parent]) * (self.states[ix] - 1));
         let leaves = self.leaf_of.iter().enumerate().filter(|it| *it.1 != INNER);
         let variables = leaves.map(|(variable, &at)| {
             let k = if at == ALONE { 1 } else { self.states[at] };

@@ -136,11 +136,8 @@ impl Work {
 impl Patch {
     /// Free parameters.
     pub(super) fn n_free(&self, columns: &Columns) -> usize {
-        let nodes: usize = self
-            .nodes
-            .iter()
-            .map(|node| node.parent.map_or(1, |parent| self.nodes[parent].n_states) * (node.n_states - 1))
-            .sum();
+        let nodes: usize =
+            self.nodes.iter().map(|node| node.parent.map_or(1, |parent| self.nodes[parent].n_states) * (node.n_states - 1)).sum();
         let leaf = |leaf: &Leaf| {
             self.nodes[leaf.at].n_states
                 * match &leaf.source {
@@ -554,7 +551,9 @@ fn observe(column: &Column, chunk: usize, k: usize, n: usize, own: &mut [f64]) {
         }
     };
     match column {
-        Column::Dense { codes, .. } => codes[first..first + n].iter().enumerate().for_each(|(row, &code)| keep(row, usize::from(code))),
+        Column::Dense { codes, .. } => {
+            codes[first..first + n].iter().enumerate().for_each(|(row, &code)| keep(row, usize::from(code)))
+        }
         Column::Sparse { usual, starts, rows, codes, .. } => {
             let range = starts[chunk]..starts[chunk + 1];
             let mut listed = rows[range.clone()].iter().zip(&codes[range]).peekable();

@@ -119,7 +119,9 @@ impl Residuals {
     /// The two branches that are explained worst together.
     pub(super) fn worst_pair(&self) -> Option<(usize, usize)> {
         let pairs = (0..self.n_branches).flat_map(|a| (a + 1..self.n_branches).map(move |b| (a, b)));
-        pairs.max_by(|x, y| self.of(x.0, x.1).total_cmp(&self.of(y.0, y.1)).then(y.cmp(x))).filter(|pair| self.of(pair.0, pair.1) > LEAST)
+        pairs
+            .max_by(|x, y| self.of(x.0, x.1).total_cmp(&self.of(y.0, y.1)).then(y.cmp(x)))
+            .filter(|pair| self.of(pair.0, pair.1) > LEAST)
     }
 
     /// Groups of branches that may want a node of their own: around the worst pair, small and large, with at least so many branches left.
@@ -186,7 +188,15 @@ impl Residuals {
     }
 
     /// The parameters of a branch's leaf given the classes of a seed.
-    pub(super) fn given_classes(&self, seed: usize, branch: usize, offset: usize, n_classes: usize, leaf: &Leaf, columns: &Columns) -> Vec<f64> {
+    pub(super) fn given_classes(
+        &self,
+        seed: usize,
+        branch: usize,
+        offset: usize,
+        n_classes: usize,
+        leaf: &Leaf,
+        columns: &Columns,
+    ) -> Vec<f64> {
         let width = leaf.values.len() / self.n_states;
         let same = seed == branch && offset == 0;
         let is_number = matches!(&leaf.source, Source::Column(column) if !columns.columns[*column].is_discrete());
@@ -215,7 +225,8 @@ impl Residuals {
             let total: f64 = row.iter().sum::<f64>().max(1e-9);
             // Never certain, and labels that were taken together share alike.
             let share = |label: usize| {
-                let (label, among) = if label + 1 >= n_own { (n_own - 1, width.saturating_sub(n_own - 1).max(1)) } else { (label, 1) };
+                let (label, among) =
+                    if label + 1 >= n_own { (n_own - 1, width.saturating_sub(n_own - 1).max(1)) } else { (label, 1) };
                 (0.8 * row[label] / total + 0.2 * overall[label] / all + 1e-4) / among as f64
             };
             let own: Vec<f64> = (0..width).map(share).collect();

@@ -84,7 +84,13 @@ pub(super) fn latent_classes(columns: &Columns, judge: &Judge<'_>, seed: u64) ->
 }
 
 /// Islands of variables under the class of a latent class model; variables that are islands by themselves hang on the class.
-pub(super) fn islands_under_classes(groups: &[Vec<usize>], root_states: usize, columns: &Columns, judge: &Judge<'_>, seed: u64) -> Net {
+pub(super) fn islands_under_classes(
+    groups: &[Vec<usize>],
+    root_states: usize,
+    columns: &Columns,
+    judge: &Judge<'_>,
+    seed: u64,
+) -> Net {
     let variables: Vec<usize> = (0..columns.of_variable.len()).collect();
     let groups: Vec<&Vec<usize>> = groups.iter().filter(|group| group.len() >= 2).collect();
     let n_states = judge.fixed_states.unwrap_or(2);
@@ -251,7 +257,8 @@ fn islands(own: &[Labels], columns: &Columns, judge: &Judge<'_>, most: usize) ->
                 let near = |ix: usize| group.iter().map(|&member| mutual.of(ix, member)).fold(0.0, f64::max);
                 let next = (0..n).filter(|&ix| free[ix]).max_by(|&a, &b| near(a).total_cmp(&near(b)).then(b.cmp(&a)));
                 let Some(next) = next else { break };
-                let closest = group.iter().copied().max_by(|&a, &b| mutual.of(next, a).total_cmp(&mutual.of(next, b)).then(b.cmp(&a)));
+                let closest =
+                    group.iter().copied().max_by(|&a, &b| mutual.of(next, a).total_cmp(&mutual.of(next, b)).then(b.cmp(&a)));
                 let Some(closest) = closest.filter(|&closest| worth(next, closest)) else { break };
                 if group.len() >= 3 {
                     let others: Vec<usize> = group.iter().copied().filter(|&it| it != closest).take(2).collect();
@@ -279,7 +286,8 @@ fn is_one(four: [usize; 4], own: &[Labels], columns: &Columns, judge: &Judge<'_>
         let own = super::net::alone(&table.columns[column], &table.weights, 0.1);
         let usual = (0..own.len()).max_by(|&a, &b| own[a].total_cmp(&own[b]).then(b.cmp(&a))).unwrap_or(0);
         let tilted = |sign: f64| {
-            let raw: Vec<f64> = own.iter().enumerate().map(|(label, value)| value * (if label == usual { -sign } else { sign }).exp()).collect();
+            let raw: Vec<f64> =
+                own.iter().enumerate().map(|(label, value)| value * (if label == usual { -sign } else { sign }).exp()).collect();
             let total: f64 = raw.iter().sum();
             raw.into_iter().map(move |value| value / total)
         };
@@ -299,7 +307,8 @@ fn is_one(four: [usize; 4], own: &[Labels], columns: &Columns, judge: &Judge<'_>
 impl Columns {
     /// Columns of labels alone.
     pub(super) fn of_labels(own: &[Labels], weights: &[f64]) -> Self {
-        let column = |labels: &Labels| Column::of_codes(labels.n_labels, labels.of_row.iter().map(|&label| u16::from(label)).collect());
+        let column =
+            |labels: &Labels| Column::of_codes(labels.n_labels, labels.of_row.iter().map(|&label| u16::from(label)).collect());
         Self {
             n_rows: weights.len(),
             weights: weights.to_vec(),
@@ -311,7 +320,9 @@ impl Columns {
 
     /// The different rows of a few columns, with their weights.
     fn of_patterns(own: &[&Labels], weights: &[f64]) -> Self {
-        let place = |row: usize| own.iter().fold(0, |sum, labels| sum * (labels.n_labels + 1) + usize::from(labels.of_row[row]).min(labels.n_labels));
+        let place = |row: usize| {
+            own.iter().fold(0, |sum, labels| sum * (labels.n_labels + 1) + usize::from(labels.of_row[row]).min(labels.n_labels))
+        };
         let n_cells = own.iter().map(|labels| labels.n_labels + 1).product();
         let mut cells = vec![0.0; n_cells];
         weights.iter().enumerate().for_each(|(row, weight)| cells[place(row)] += weight);

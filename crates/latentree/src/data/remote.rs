@@ -1,0 +1,111 @@
+//! Rows that are elsewhere: what is asked of them is a pass, and what comes back is the pass when it has seen them all.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Batch, BatchSource, Rows, Schema};
+use crate::error::{Error, Place, Result};
+
+/// Where rows are that do not come here: a cluster, or the sites of a federation.
+pub trait Remote: Sync {
+    /// Runs a pass over all rows. It comes as bytes, and goes back as bytes when it has seen them: each part is seen by
+    /// [`passes::observe`](crate::passes::observe), and the pieces are joined by [`passes::merge`](crate::passes::merge).
+    ///
+    /// # Errors
+    /// If the rows cannot be reached, and those of the two functions.
+    fn answer(&self, pass: &[u8]) -> Result<Vec<u8>>;
+}
+
+/// Rows behind a function that runs passes over them.
+///
+/// [`fold`](crate::moments::fold) hands passes to it, so that whatever learns by passes alone learns from such rows: trees by distances or pair
+/// moments, parameters by moments (two states, or labels only) and EM. What must see rows fails and says so. Rows have weight 1, or frequencies.
+///
+/// # Example
+/// ```
+/// use latentree::data::{Rows as _, RemoteRows};
+/// use latentree::moments::{Summary, fold};
+/// use latentree::{Silent, passes};
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/clinic.csv");
+/// let here = latentree::data::Dataset::read(&mut latentree::open(path)?)?;
+/// // A cluster would do this for each of its parts.
+/// let there = |pass: &[u8]| passes::merge(&[passes::observe(pass, &mut here.source())?]);
+/// let rows = RemoteRows::new(here.schema().clone(), Some(here.n_rows()), there);
+/// let summary = fold(&mut *rows.open()?, Summary::new(here.schema().clone()), &Silent)?;
+/// assert_eq!(summary.n_rows(), here.n_rows());
+/// # Ok::<(), latentree::Error>(())
+/// ```
+pub struct RemoteRows<F> {
+    schema: Arc<Schema>,
+    n_rows: Option<u64>,
+    answer: F,
+}
+
+impl<F: Fn(&[u8]) -> Result<Vec<u8>> + Sync> RemoteRows<F> {
+    /// Rows with this schema over which `answer` runs passes.
+    pub fn new(schema: Arc<Schema>, n_rows: Option<u64>, answer: F) -> Self {
+        Self { schema, n_rows, answer }
+    }
+}
+
+impl<F> fmt::Debug for RemoteRows<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteRows").field("n_rows", &self.n_rows).finish_non_exhaustive()
+    }
+}
+
+impl<F: Fn(&[u8]) -> Result<Vec<u8>> + Sync> Remote for RemoteRows<F> {
+    fn answer(&self, pass: &[u8]) -> Result<Vec<u8>> {
+        (self.answer)(pass)
+    }
+}
+
+impl<F: Fn(&[u8]) -> Result<Vec<u8>> + Sync> Rows for RemoteRows<F> {
+    fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    fn open(&self) -> Result<Box<dyn BatchSource + '_>> {
+        Ok(Box::new(Unseen { schema: &self.schema, n_rows: self.n_rows, remote: self }))
+    }
+
+    fn n_rows_hint(&self) -> Option<u64> {
+        self.n_rows
+    }
+
+    fn remote(&self) -> Option<&dyn Remote> {
+        Some(self)
+    }
+}
+
+/// A source that has no batches to give.
+struct Unseen<'a> {
+    schema: &'a Arc<Schema>,
+    n_rows: Option<u64>,
+    remote: &'a dyn Remote,
+}
+
+impl BatchSource for Unseen<'_> {
+    fn schema(&self) -> &Arc<Schema> {
+        self.schema
+    }
+
+    fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
+        Err(Error::data(
+            Place::default(),
+            "the rows are elsewhere, and this way of learning must see them; bring them here, or choose another",
+        ))
+    }
+
+    fn rewind(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn n_rows_hint(&self) -> Option<u64> {
+        self.n_rows
+    }
+
+    fn remote(&self) -> Option<&dyn Remote> {
+        Some(self.remote)
+    }
+}

@@ -1,0 +1,125 @@
+//! Passes over rows that are elsewhere.
+//!
+//! All that learning knows of rows is what passes collect: accumulators that go out empty, as bytes with a name and a version, and come back
+//! having seen all rows. Whoever holds a part of the rows calls [`observe`], whoever coordinates calls [`merge`], and
+//! [`RemoteRows`](crate::data::RemoteRows) makes the two look like rows to learn from.
+//!
+//! Counts do not depend on how rows are split, sums do up to rounding; the same pieces in the same order give the same bytes.
+//! A new pass is an [`Accumulator`] with a name, and a line in the registry below.
+
+use crate::coordinates::feature_cross::FeatureCross;
+use crate::coordinates::neighbours::Codes;
+use crate::data::BatchSource;
+use crate::error::{Error, Result};
+use crate::moments::wire::{Wire, check_version, invalid, schema_hash, to_wire};
+use crate::moments::{Accumulator, BlockMoments, PairMoments, Summary, fold};
+use crate::observer::Silent;
+use crate::parameters::TreeMoments;
+use crate::parameters::em::ExpectedCounts;
+use crate::parameters::local_pairs::LocalPairs;
+use crate::parameters::observed_edges::PairCounts;
+use crate::parameters::summaries::Summaries;
+
+/// All passes.
+const REGISTRY: &[Entry] = &[
+    Entry::of::<Summary>(),
+    Entry::of::<PairMoments>(),
+    Entry::of::<BlockMoments>(),
+    Entry::of::<Codes>(),
+    Entry::of::<FeatureCross>(),
+    Entry::of::<LocalPairs>(),
+    Entry::of::<Summaries>(),
+    Entry::of::<PairCounts>(),
+    Entry::of::<ExpectedCounts>(),
+    Entry::of::<TreeMoments>(),
+];
+
+/// A pass, and what is done with it.
+struct Entry {
+    name: &'static str,
+    version: u32,
+    observe: fn(&Wire<'_>, &mut dyn BatchSource) -> Result<Vec<u8>>,
+    merge: fn(&[Wire<'_>]) -> Result<Vec<u8>>,
+}
+
+impl Entry {
+    const fn of<A: Accumulator>() -> Self {
+        Self { name: A::NAME, version: A::VERSION, observe: observe_one::<A>, merge: merge_all::<A> }
+    }
+
+    /// The entry of a pass.
+    fn find(wire: &Wire<'_>) -> Result<&'static Self> {
+        let entry = REGISTRY.iter().find(|entry| entry.name == wire.name).ok_or_else(|| {
+            let known: Vec<&str> = names().collect();
+            invalid(format!("there is no pass {:?}; this program knows {}", wire.name, known.join(", ")))
+        })?;
+        check_version(wire.version, entry.version)?;
+        Ok(entry)
+    }
+}
+
+/// The names of all passes.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    REGISTRY.iter().map(|entry| entry.name)
+}
+
+/// Runs a pass over the rows of a source; the pass when it has seen them.
+///
+/// # Errors
+/// [`Error::Format`] if the bytes are cut or changed or name a pass that is not known, [`Error::Version`] if another version of the program made
+/// them, [`Error::Mismatch`] if the rows have other columns, those of the source and of the pass.
+pub fn observe(pass: &[u8], rows: &mut dyn BatchSource) -> Result<Vec<u8>> {
+    let wire = Wire::read(pass)?;
+    let entry = Entry::find(&wire)?;
+    if schema_hash(rows.schema())? != wire.schema {
+        return Err(Error::Mismatch {
+            left: "the pass".to_owned(),
+            right: "the rows".to_owned(),
+            problem: "they have other columns, kinds or labels; read the rows with the schema of whoever coordinates".to_owned(),
+        });
+    }
+    (entry.observe)(&wire, rows)
+}
+
+/// Joins what a pass has seen of parts of the rows: neighbours first, then what came of them, so that the order of sums follows from the
+/// pieces alone. Give the pieces in the same order, and the bytes are the same.
+///
+/// # Errors
+/// As [`observe`]; [`Error::Mismatch`] if the pieces are of different passes; [`Error::Option`] if there are none.
+pub fn merge<B: AsRef<[u8]>>(pieces: &[B]) -> Result<Vec<u8>> {
+    let wires = pieces.iter().map(|piece| Wire::read(piece.as_ref())).collect::<Result<Vec<_>>>()?;
+    let first = wires.first().ok_or_else(|| Error::option("pieces", "there are none to merge"))?;
+    let entry = Entry::find(first)?;
+    let key = |wire: &Wire<'_>| (wire.name.to_owned(), wire.version, wire.schema);
+    if let Some(other) = wires.iter().find(|wire| key(wire) != key(first)) {
+        return Err(Error::Mismatch {
+            left: format!("a pass {:?}", first.name),
+            right: format!("a pass {:?}", other.name),
+            problem: "they are different passes, or of rows with other columns".to_owned(),
+        });
+    }
+    (entry.merge)(&wires)
+}
+
+fn observe_one<A: Accumulator>(wire: &Wire<'_>, rows: &mut dyn BatchSource) -> Result<Vec<u8>> {
+    to_wire(&fold(rows, wire.accumulator::<A>()?, &Silent)?, wire.schema)
+}
+
+fn merge_all<A: Accumulator>(wires: &[Wire<'_>]) -> Result<Vec<u8>> {
+    let mut level = wires.iter().map(Wire::accumulator::<A>).collect::<Result<Vec<_>>>()?;
+    while level.len() > 1 {
+        let mut pairs = level.into_iter();
+        let mut next = Vec::new();
+        while let Some(mut left) = pairs.next() {
+            if let Some(right) = pairs.next() {
+                left.merge(right)?;
+            }
+            next.push(left);
+        }
+        level = next;
+    }
+    to_wire(&level.remove(0), wires[0].schema)
+}
+
+#[cfg(test)]
+mod tests;

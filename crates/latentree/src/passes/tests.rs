@@ -1,0 +1,179 @@
+//! Every pass of the registry, split and joined; and learning from rows that are elsewhere.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::data::{Dataset, RemoteRows, Rows, SelectedRows};
+use crate::inference::Inference;
+use crate::learn::{EmStart, Learned, Learning, ParameterMethod, Source};
+use crate::model::LatentTree;
+use crate::parameters::{MomentOptions, by_moments};
+use crate::simulate::{ParameterFamily, Shape, Simulation};
+use crate::structure::LearnerName;
+
+fn model(states: usize, n: usize) -> LatentTree {
+    let family = ParameterFamily::Categorical { states, hidden_states: 2, separation: 0.7 };
+    Simulation::new(Shape::Complete { degree: 4 }, n).family(family).seed(3).model().unwrap()
+}
+
+/// The rows of `data` in parts: every third row, with the numbers that they have there.
+fn parts(data: &Dataset) -> Vec<Dataset> {
+    let part = |remainder: u64| {
+        let mut source = data.source();
+        Dataset::read(&mut SelectedRows::new(&mut source, move |row| row % 3 == remainder)).unwrap()
+    };
+    (0..3).map(part).collect()
+}
+
+/// What asks a pass of parts and joins the answers, and remembers all passes.
+fn answer(parts: &[Dataset], asked: &Mutex<Vec<Vec<u8>>>, pass: &[u8]) -> Result<Vec<u8>> {
+    asked.lock().unwrap().push(pass.to_vec());
+    merge(&parts.iter().map(|part| observe(pass, &mut part.source())).collect::<Result<Vec<_>>>()?)
+}
+
+fn learned(learning: &Learning, rows: &dyn Rows) -> Learned {
+    learning.run(Source::Rows(rows), &Silent).unwrap()
+}
+
+/// Compares two models of the same tree by the log-likelihood of rows and the tables.
+fn assert_same(a: &Learned, b: &Learned, data: &Dataset) {
+    assert!(crate::tree::same_structure(a.tree(), b.tree()));
+    let [one, other] = [a, b].map(|learned| {
+        let score = Inference::new(learned.model().unwrap()).score(&mut data.source(), &Silent, |_, _| Ok(())).unwrap();
+        assert!((score.log_likelihood - learned.log_likelihood.unwrap()).abs() < 1e-9 * score.log_likelihood.abs());
+        score.log_likelihood
+    });
+    assert!((one - other).abs() < 1e-9 * one.abs(), "{one} {other}");
+}
+
+#[test]
+fn trees_and_tables_are_learned_from_rows_that_are_elsewhere() {
+    let data = Inference::new(&model(3, 12)).sample(3000, 5).unwrap();
+    let (pieces, asked) = (parts(&data), Mutex::default());
+    let rows = RemoteRows::new(data.schema().clone(), Some(data.n_rows()), |pass: &[u8]| answer(&pieces, &asked, pass));
+    for method in [ParameterMethod::Moments, ParameterMethod::MomentsAndEm, ParameterMethod::Em] {
+        let learning = Learning::new()
+            .structure(LearnerName::ChowLiuNeighborJoining)
+            .parameters(method)
+            .start((method == ParameterMethod::Em).then_some(EmStart::LatentClass));
+        assert_same(&learned(&learning, &rows), &learned(&learning, &data), &data);
+    }
+    assert!(!asked.lock().unwrap().is_empty());
+}
+
+#[test]
+fn what_must_see_rows_says_so() {
+    let data = Inference::new(&model(2, 4)).sample(100, 5).unwrap();
+    let rows = RemoteRows::new(data.schema().clone(), None, |_: &[u8]| Err(invalid("nobody is there")));
+    assert!(rows.open().unwrap().next_batch().unwrap_err().to_string().contains("elsewhere"));
+    let message = Learning::new().run(Source::Rows(&rows), &Silent).unwrap_err().to_string();
+    assert!(message.contains("nobody is there"), "{message}");
+}
+
+#[test]
+fn every_pass_of_the_registry_can_be_split() {
+    let all: Vec<(Dataset, Vec<u8>)> = [3, 60]
+        .into_iter()
+        .flat_map(|states| {
+            let model = model(states, 12);
+            written(&Inference::new(&model).sample(1200, 4).unwrap(), &model)
+        })
+        .collect();
+    let names: BTreeSet<String> = all.iter().map(|(_, pass)| Wire::read(pass).unwrap().name.to_owned()).collect();
+    assert_eq!(names, super::names().map(str::to_owned).collect());
+    for (data, pass) in &all {
+        let whole = observe(pass, &mut data.source()).unwrap();
+        let pieces: Vec<Vec<u8>> = parts(data).iter().map(|part| observe(pass, &mut part.source()).unwrap()).collect();
+        let joined = merge(&pieces).unwrap();
+        assert_eq!(joined, merge(&pieces).unwrap());
+        let (a, b) = (Wire::read(&whole).unwrap(), Wire::read(&joined).unwrap());
+        assert_eq!((a.name, a.version, a.schema), (b.name, b.version, b.schema));
+        // Empty, merged with nothing: the bytes are the same.
+        assert_eq!(merge(std::slice::from_ref(&whole)).unwrap(), whole, "{}", a.name);
+        same_sums(a.name, a.content, b.content);
+        for length in (0..whole.len()).step_by(whole.len() / 40 + 1) {
+            assert!(observe(&whole[..length], &mut data.source()).is_err(), "{} cut", a.name);
+        }
+        for at in (0..pass.len()).step_by(pass.len() / 40 + 1) {
+            let mut changed = pass.clone();
+            changed[at] ^= 4;
+            assert!(observe(&changed, &mut data.source()).is_err(), "{} changed", a.name);
+        }
+    }
+}
+
+/// Passes of several ways to learn, with the rows they were asked of.
+fn written(data: &Dataset, model: &LatentTree) -> Vec<(Dataset, Vec<u8>)> {
+    let asked = Mutex::default();
+    let whole = std::slice::from_ref(data);
+    let schema = data.schema();
+    let rows = RemoteRows::new(schema.clone(), Some(data.n_rows()), |pass: &[u8]| answer(whole, &asked, pass));
+    let mut source = rows.open().unwrap();
+    let summary = fold(&mut *source, Summary::new(schema.clone()), &Silent).unwrap();
+    let options = MomentOptions::new(2);
+    by_moments(model.tree(), &mut *source, Some(&summary), &options, &Silent).unwrap();
+    TreeMoments::of(model.tree(), &mut *source, &options, &Silent).unwrap();
+    fold(&mut *source, PairMoments::new(schema.clone()).unwrap(), &Silent).unwrap();
+    fold(&mut *source, BlockMoments::new(schema.clone(), 4).unwrap(), &Silent).unwrap();
+    fold(&mut *source, ExpectedCounts::new(Arc::new(model.clone())), &Silent).unwrap();
+    fold(&mut *source, PairCounts::of_columns(vec![(0, 1), (2, 3)]), &Silent).unwrap();
+    fold(&mut *source, Codes::of(schema, &summary).unwrap(), &Silent).unwrap();
+    drop(source);
+    asked.into_inner().unwrap().into_iter().map(|pass| (data.clone(), pass)).collect()
+}
+
+/// Numbers of the same bytes that are equal up to rounding; those of counts are whole and the same. Codes are a list of rows, in the order of the parts.
+fn same_sums(name: &str, a: &[u8], b: &[u8]) {
+    let numbers = |bytes: &[u8]| -> Option<Vec<f64>> {
+        fn collect(value: &serde_json::Value, into: &mut Vec<f64>) {
+            match value {
+                serde_json::Value::Number(number) => into.extend(number.as_f64()),
+                serde_json::Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
+                serde_json::Value::Object(fields) => fields.values().for_each(|item| collect(item, into)),
+                _ => {}
+            }
+        }
+        let mut into = Vec::new();
+        collect(&serde_json::from_slice(bytes).ok()?, &mut into);
+        Some(into)
+    };
+    match (numbers(a), numbers(b)) {
+        (Some(mut a), Some(mut b)) => {
+            if name == "codes" {
+                a.sort_by(f64::total_cmp);
+                b.sort_by(f64::total_cmp);
+            }
+            assert_eq!(a.len(), b.len(), "{name}");
+            let scale = a.iter().fold(1.0, |most: f64, it| most.max(it.abs()));
+            for (x, y) in a.iter().zip(&b) {
+                assert!((x - y).abs() <= 1e-9 * scale, "{name}: {x} {y}");
+            }
+        }
+        // Counts, and sums of blocks that follow the numbers of rows, are compared where they are made.
+        _ if name == "pair-moments" => assert!(a == b, "counts do not depend on the split"),
+        _ if name == "block-moments" => assert_eq!(a.len(), b.len()),
+        _ => {
+            let [a, b] = [a, b].map(|bytes| ExpectedCounts::from_bytes(bytes).unwrap());
+            assert_eq!(a.rows(), b.rows());
+            assert!((a.log_likelihood() - b.log_likelihood()).abs() < 1e-9 * a.log_likelihood().abs());
+        }
+    }
+}
+
+#[test]
+fn what_is_not_known_is_told() {
+    let data = Inference::new(&model(2, 4)).sample(50, 5).unwrap();
+    let schema = schema_hash(data.schema()).unwrap();
+    let pass = |name: &str, version: u32| Wire { name, version, schema, content: b"{}" }.write();
+    let message = observe(&pass("magic", 1), &mut data.source()).unwrap_err().to_string();
+    assert!(message.contains("no pass \"magic\"") && message.contains("pair-moments"), "{message}");
+    let message = observe(&pass("summary", 9), &mut data.source()).unwrap_err().to_string();
+    assert!(message.contains('9') && message.contains("version"), "{message}");
+    let other = Inference::new(&model(3, 4)).sample(50, 5).unwrap();
+    let summary = to_wire(&Summary::new(other.schema().clone()), schema_hash(other.schema()).unwrap()).unwrap();
+    assert!(matches!(observe(&summary, &mut data.source()), Err(Error::Mismatch { .. })));
+    let own = to_wire(&Summary::new(data.schema().clone()), schema).unwrap();
+    assert!(matches!(merge(&[own, summary]), Err(Error::Mismatch { .. })));
+    assert!(merge::<Vec<u8>>(&[]).is_err());
+}
