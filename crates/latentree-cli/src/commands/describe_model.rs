@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use latentree::Result;
 use latentree::data::{CachedRows, WeightedRows};
-use latentree::report::{Goodness, GoodnessOptions, HiddenVariable, goodness};
+use latentree::report::{Goodness, GoodnessOptions, Groups, HiddenVariable, goodness};
 
 use super::{LITTLE_MEMORY, note_unseen, open_model, open_model_and_data, refuse_reading, weight_kind};
 use crate::Failure;
@@ -19,10 +19,12 @@ const LISTED: usize = 10;
 pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure> {
     let most = if args.top == 0 { usize::MAX } else { args.top };
     let options = GoodnessOptions { profile_variables: PROFILE, pairs: most.min(1000) };
-    let (found, unseen) = match &args.rows {
+    let (model, found, unseen) = match &args.rows {
         None => {
             refuse_reading(&args.reading, "it says how data are read, and a model is given")?;
-            (goodness(&open_model(&args.data, &[], None)?, None, options, printer)?, None)
+            let model = open_model(&args.data, &[], None)?;
+            let found = goodness(&model, None, options, printer)?;
+            (model, found, None)
         }
         Some(rows) => {
             let model = ModelArgs { model: args.data.clone(), hidden: Vec::new() };
@@ -30,12 +32,18 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
             let kept = CachedRows::new(reader, LITTLE_MEMORY);
             let weighted = WeightedRows::new(&kept, weight_kind(&args.reading)?).map_err(|error| error.in_file(rows))?;
             let found = goodness(&model, Some(&weighted), options, printer).map_err(|error| error.in_file(rows))?;
-            (found, Some(kept.of_source(|reader| note_unseen(reader, printer))))
+            let unseen = kept.of_source(|reader| note_unseen(reader, printer));
+            (model, found, Some(unseen))
         }
     };
     let mut json = serde_json::to_value(&found).unwrap_or_default();
     json["unseen"] = serde_json::json!(unseen);
-    printer.result(&json, |out| write(out, &found, most))?;
+    let groups = Groups::of(&model);
+    json["groups"] = groups.to_json(&model);
+    printer.result(&json, |out| {
+        write(out, &found, most)?;
+        super::groups::write(out, &model, &groups, false)
+    })?;
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use latentree::data::{BatchSource, FileColumn, TableWriter, Value};
 use latentree::inference::Inference;
 use latentree::model::LatentTree;
+use latentree::report::find_node;
 use latentree::{Error, NodeIx, Observer, Result};
 use serde_json::json;
 
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
     let nodes: Vec<NodeIx> = if args.of.is_empty() {
         model.hidden().collect()
     } else {
-        args.of.iter().map(|name| model.find(name.trim())).collect::<Result<_>>()?
+        args.of.iter().map(|name| find_node(&model, name.trim())).collect::<Result<_>>()?
     };
     if nodes.is_empty() && !args.impute {
         return Err(Error::query("the model has no hidden nodes; use --of to ask for observed ones, or --impute").into());

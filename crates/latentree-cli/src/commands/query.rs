@@ -2,6 +2,7 @@
 
 use latentree::inference::{Evidence, Inference, JointAnswer};
 use latentree::model::LatentTree;
+use latentree::report::find_node;
 use latentree::{NodeIx, Result};
 use serde_json::{Map, Value, json};
 
@@ -16,7 +17,7 @@ pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
     let of: Vec<NodeIx> = if args.of.is_empty() {
         model.hidden().collect()
     } else {
-        args.of.iter().map(|name| model.find(name.trim())).collect::<Result<_>>()?
+        args.of.iter().map(|name| find_node(&model, name.trim())).collect::<Result<_>>()?
     };
     let inference = Inference::new(&model);
     if args.map {
