@@ -6,6 +6,7 @@ use latentree::Result;
 use latentree::data::{CachedRows, WeightedRows};
 use latentree::report::{Goodness, GoodnessOptions, Groups, HiddenVariable, goodness};
 
+use super::groups::clean;
 use super::{LITTLE_MEMORY, note_unseen, open_model, open_model_and_data, refuse_reading, weight_kind};
 use crate::Failure;
 use crate::args::{DescribeArgs, ModelArgs};
@@ -67,6 +68,28 @@ fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
     if !edges.is_empty() {
         writeln!(out, "\nstrongest edges, by mutual information in nats\n{}", table(&["from", "to", "nats"], edges, 2))?;
     }
+    write_pairs(out, found, most)?;
+    for hidden in found.hidden_variables.iter().take(most) {
+        write_profile(out, hidden)?;
+    }
+    if found.hidden_variables.len() > most {
+        writeln!(out, "\n… and {} more hidden variables (--top 0 lists all)", found.hidden_variables.len() - most)?;
+    }
+    Ok(())
+}
+
+/// The pairs that are explained badly, with what the data and the model say of them.
+fn write_pairs(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
+    if !found.poor_pairs.is_empty() {
+        let listed = most.min(LISTED).min(found.poor_pairs.len());
+        writeln!(out, "\npairs that the model explains badly, worst first; answers that depend on them may be off")?;
+        for pair in &found.poor_pairs[..listed] {
+            writeln!(out, "  {} ({:.0} standard errors)", clean(&pair.text()), pair.z.abs())?;
+        }
+        if listed < found.poor_pairs.len() {
+            writeln!(out, "  … and {} more (--json lists all)", found.poor_pairs.len() - listed)?;
+        }
+    }
     if !found.unexplained_pairs.is_empty() {
         let pairs = found.unexplained_pairs.iter().take(most.min(LISTED)).map(|pair| {
             vec![
@@ -80,15 +103,9 @@ fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
         let header = ["variable", "variable", "nats", "information in data", "in model"];
         writeln!(
             out,
-            "\npairs that the model explains worst: what their log-likelihood could gain\n{}",
+            "\nwhat the log-likelihood of a pair could gain\n{}",
             table(&header, pairs.collect(), 2)
         )?;
-    }
-    for hidden in found.hidden_variables.iter().take(most) {
-        write_profile(out, hidden)?;
-    }
-    if found.hidden_variables.len() > most {
-        writeln!(out, "\n… and {} more hidden variables (--top 0 lists all)", found.hidden_variables.len() - most)?;
     }
     Ok(())
 }

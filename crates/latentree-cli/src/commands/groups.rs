@@ -63,6 +63,6 @@ fn write_group(out: &mut dyn Write, model: &LatentTree, group: &Group) -> io::Re
 }
 
 /// A text without characters that disturb a terminal.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|it| if it.is_control() { '·' } else { it }).collect()
 }

@@ -1,5 +1,7 @@
 //! `infer MODEL DATA -o OUT`: what the model says about every row.
 
+use std::collections::HashSet;
+
 use latentree::data::{BatchSource, FileColumn, TableWriter, Value};
 use latentree::inference::Inference;
 use latentree::model::LatentTree;
@@ -9,7 +11,7 @@ use serde_json::json;
 
 use super::files::Files;
 use super::row_table::{RowTable, carrying, check_keep, note_id};
-use super::{note_unseen, open_model_and_data_with};
+use super::{note_unseen, open_model_and_data_with, poor_pair_warnings};
 use crate::Failure;
 use crate::args::InferArgs;
 use crate::printer::Printer;
@@ -75,6 +77,10 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
         }
         table.finish()?;
     }
+    let absent: HashSet<&str> =
+        reader.absent_columns().iter().map(|&column| model.schema().column(column).name.as_str()).collect();
+    let warnings = poor_pair_warnings(&model, |column| !absent.contains(column));
+    warnings.iter().for_each(|warning| printer.note(warning));
     let unseen = note_unseen(&reader, printer);
     if impossible > 0 {
         printer.note(&format!("{impossible} rows have probability zero under the model; their fields are empty"));
@@ -82,7 +88,7 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
     if args.output.as_os_str() == "-" {
         return Ok(());
     }
-    let json = json!({"rows": rows, "columns": columns, "impossible_rows": impossible, "unseen": unseen});
+    let json = json!({"rows": rows, "columns": columns, "impossible_rows": impossible, "unseen": unseen, "warnings": warnings});
     // The number or the id of a row stands before its results.
     let n_columns = columns.len() + usize::from(!args.impute);
     printer.result(&json, |out| writeln!(out, "{rows} rows of {n_columns} columns written to {}", args.output.display()))?;

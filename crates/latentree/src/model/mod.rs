@@ -18,7 +18,7 @@ pub use file::{ModelFile, ReadModelOptions, read_model, read_model_from};
 pub(crate) use format::escape;
 pub use format::{to_bif, to_xmlbif};
 pub use latent_tree::{Domain, Family, LatentTree, LatentTreeBuilder};
-pub use provenance::Provenance;
+pub use provenance::{PoorPair, Provenance};
 pub use reroot::Marginal;
 pub(crate) use state_order::values_of;
 pub(crate) use size::{least_model_bytes, model_bytes, table_bytes};

@@ -10,6 +10,7 @@ mod goodness;
 mod graphml;
 mod groups;
 mod information;
+mod misfits;
 mod page;
 mod profile;
 mod steps;
@@ -24,6 +25,7 @@ pub use goodness::{EdgeStrength, Fit, Goodness, GoodnessOptions, HiddenVariable,
 pub use graphml::to_graphml;
 pub use groups::{Difference, Group, GroupState, Groups, find_node};
 pub use information::edge_information;
+pub use misfits::{has_few_pairs, poor_pairs};
 pub use page::{PageOptions, page};
 pub use text::to_text;
 pub use weak_pairs::{WeakPairs, weak_pairs};
