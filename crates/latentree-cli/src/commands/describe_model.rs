@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use latentree::Result;
 use latentree::data::{CachedRows, WeightedRows};
-use latentree::report::{Goodness, GoodnessOptions, Groups, HiddenVariable, goodness};
+use latentree::model::LatentTree;
+use latentree::report::{Goodness, GoodnessOptions, Groups, HiddenVariable, find_node, goodness};
+use latentree::{Error, Result};
 
 use super::groups::clean;
 use super::{LITTLE_MEMORY, note_unseen, open_model, open_model_and_data, refuse_reading, weight_kind};
@@ -41,14 +42,44 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
     json["unseen"] = serde_json::json!(unseen);
     let groups = Groups::of(&model);
     json["groups"] = groups.to_json(&model);
+    if let Some(of) = &args.of {
+        return show_group(&model, &groups, of, &found, printer);
+    }
     printer.result(&json, |out| {
-        write(out, &found, most)?;
-        super::groups::write(out, &model, &groups, false)
+        write_fit(out, &found)?;
+        super::groups::write(out, &model, &groups, Some(&args.data))?;
+        write(out, &found, most)
     })?;
     Ok(())
 }
 
-fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
+/// `--of NAME`: a group, its variables and the finer groups inside it.
+fn show_group(model: &LatentTree, groups: &Groups, of: &str, found: &Goodness, printer: &Printer) -> Result<(), Failure> {
+    let named = groups.all().iter().find(|group| group.name == of || group.label == of);
+    let group = match named {
+        Some(group) => group,
+        None => {
+            let node = find_node(model, of)?;
+            let problem = || Error::query(format!("{of:?} is in no group of variables"));
+            groups.around(node).ok_or_else(problem)?
+        }
+    };
+    let hidden = found.hidden_variables.iter().find(|hidden| hidden.name == group.name);
+    let is_inside = |it: &serde_json::Value| it["name"] == group.name.as_str() || it["parent"] == group.name.as_str();
+    let all = groups.to_json(model);
+    let inside: Vec<&serde_json::Value> =
+        all.as_array().map_or(&[][..], Vec::as_slice).iter().filter(|it| is_inside(it)).collect();
+    printer.result(
+        &serde_json::json!({"groups": inside, "hidden_variables": hidden.map_or_else(Vec::new, |it| vec![it])}),
+        |out| {
+            writeln!(out, "{}", groups.to_text(model, Some(group)).trim_end())?;
+            hidden.map_or(Ok(()), |hidden| write_profile(out, hidden))
+        },
+    )?;
+    Ok(())
+}
+
+fn write_fit(out: &mut dyn Write, found: &Goodness) -> io::Result<()> {
     writeln!(out, "observed variables   {}", found.observed)?;
     writeln!(out, "hidden variables     {}", found.hidden)?;
     writeln!(out, "free parameters      {}", found.free_parameters)?;
@@ -60,6 +91,10 @@ fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
         writeln!(out, "BIC (larger better)  {}", value(fit.bic))?;
         writeln!(out, "AIC (larger better)  {}", value(fit.aic))?;
     }
+    Ok(())
+}
+
+fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
     let edges = found.edges.iter().take(most.min(LISTED)).map(|edge| {
         let strength = edge.mutual_information.map_or_else(|| "–".to_owned(), number);
         vec![shown(&edge.source), shown(&edge.target), strength]
@@ -101,11 +136,7 @@ fn write_pairs(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result
             ]
         });
         let header = ["variable", "variable", "nats", "information in data", "in model"];
-        writeln!(
-            out,
-            "\nwhat the log-likelihood of a pair could gain\n{}",
-            table(&header, pairs.collect(), 2)
-        )?;
+        writeln!(out, "\nwhat the log-likelihood of a pair could gain\n{}", table(&header, pairs.collect(), 2))?;
     }
     Ok(())
 }

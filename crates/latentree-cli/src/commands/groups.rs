@@ -1,65 +1,35 @@
 //! How groups of variables are printed.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use latentree::model::LatentTree;
-use latentree::report::{Group, Groups};
+use latentree::report::Groups;
 
-/// Variables that are listed of a group.
-const LISTED: usize = 10;
-/// Columns of the terminal that lists are fitted to.
-const WIDTH: usize = 110;
-
-/// Writes the broad groups, each with its share, its states in words and its variables.
-pub(crate) fn write(out: &mut dyn Write, model: &LatentTree, groups: &Groups, all_levels: bool) -> io::Result<()> {
-    let broad: Vec<&Group> = groups.broad().collect();
-    if broad.is_empty() {
+/// Writes the broad groups, and where to look further; `path` is the model's file, where it has one.
+pub(crate) fn write(out: &mut dyn Write, model: &LatentTree, groups: &Groups, path: Option<&Path>) -> io::Result<()> {
+    let n_broad = groups.broad().count();
+    let n_finer = groups.all().len() - n_broad;
+    if n_broad == 0 {
         return Ok(());
     }
-    let finer = groups.all().len() - broad.len();
-    let levels = groups.all().iter().map(|group| group.level).max().unwrap_or(1);
-    match finer {
-        0 => writeln!(out, "\ngroups of variables, by the hidden variable that says most about them")?,
-        _ => writeln!(out, "\nbroad groups of variables, by the hidden variable that says most about them")?,
-    }
-    for group in groups.all().iter().filter(|group| group.level == 1 || all_levels) {
-        write_group(out, model, group)?;
-    }
-    if finer > 0 && !all_levels {
-        writeln!(out, "\n{finer} finer groups on {} more levels are inside them", levels - 1)?;
+    let what = if n_finer == 0 { "groups of variables" } else { "broad groups of variables" };
+    writeln!(
+        out,
+        "\n{what}, each by the hidden variable that says most about them\n\n{}",
+        groups.to_text(model, None).trim_end()
+    )?;
+    if n_finer > 0 {
+        let path = path.map_or_else(|| "MODEL".to_owned(), |path| path.display().to_string());
+        let first = groups.broad().next().map_or("NAME", |group| &group.name);
+        writeln!(
+            out,
+            "\n{n_finer} finer groups are inside them: latentree describe {path} --of {} shows those of one,",
+            clean(first)
+        )?;
+        writeln!(out, "latentree report {path} -o page.html all of them")?;
     }
     Ok(())
-}
-
-fn write_group(out: &mut dyn Write, model: &LatentTree, group: &Group) -> io::Result<()> {
-    let indent = "  ".repeat(group.level - 1);
-    let name = if group.label == group.name { String::new() } else { format!(" ({})", clean(&group.name)) };
-    let support = group.support.map_or_else(String::new, |support| format!(", support {support:.2}"));
-    let n = group.variables.len();
-    let variables = if n == 1 { "1 variable".to_owned() } else { format!("{n} variables") };
-    writeln!(out, "\n{indent}{}{name}: {variables}{support}", clean(&group.label))?;
-    match group.states.len() {
-        0 if group.description.is_empty() => {}
-        0 | 2 => writeln!(out, "{indent}  {}", clean(&group.description))?,
-        _ => {
-            for state in group.states.iter().skip(1) {
-                writeln!(out, "{indent}  {}", clean(&state.description))?;
-            }
-        }
-    }
-    let names: Vec<String> =
-        group.variables.iter().take(LISTED).map(|it| clean(model.tree().name(it.0))).collect();
-    let more = if n > LISTED { format!(", … ({} more)", n - LISTED) } else { String::new() };
-    let mut line = String::new();
-    for (ix, name) in names.iter().enumerate() {
-        let part = if ix + 1 < names.len() { format!("{name}, ") } else { format!("{name}{more}") };
-        if !line.is_empty() && line.chars().count() + part.chars().count() > WIDTH - 2 - indent.len() {
-            writeln!(out, "{indent}  {}", line.trim_end())?;
-            line.clear();
-        }
-        line.push_str(&part);
-    }
-    writeln!(out, "{indent}  {}", line.trim_end())
 }
 
 /// A text without characters that disturb a terminal.

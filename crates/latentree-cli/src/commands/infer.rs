@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::files::Files;
 use super::row_table::{RowTable, carrying, check_keep, note_id};
-use super::{note_unseen, open_model_and_data_with, poor_pair_warnings};
+use super::{note_unseen, open_model_and_data_with};
 use crate::Failure;
 use crate::args::InferArgs;
 use crate::printer::Printer;
@@ -79,8 +79,9 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
     }
     let absent: HashSet<&str> =
         reader.absent_columns().iter().map(|&column| model.schema().column(column).name.as_str()).collect();
-    let warnings = poor_pair_warnings(&model, |column| !absent.contains(column));
-    warnings.iter().for_each(|warning| printer.note(warning));
+    let warning = model.provenance().warning_of_poor_pairs(|column| !absent.contains(column));
+    warning.iter().for_each(|warning| printer.note(warning));
+    let warnings: Vec<String> = warning.into_iter().collect();
     let unseen = note_unseen(&reader, printer);
     if impossible > 0 {
         printer.note(&format!("{impossible} rows have probability zero under the model; their fields are empty"));

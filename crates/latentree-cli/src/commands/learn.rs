@@ -313,7 +313,7 @@ fn show(
             writeln!(out, "written              {}", output.display())?;
         }
         match &groups {
-            Some((model, groups)) => super::groups::write(out, model, groups, false)?,
+            Some((model, groups)) => super::groups::write(out, model, groups, args.output.as_deref())?,
             None => write_hidden(out, tree)?,
         }
         if tree.n_nodes() <= SHOWN_NODES {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use latentree::data::{BatchSource, KindOverride, ReadOptions, Reader, Unseen, WeightKind};
 use latentree::inference::Evidence;
-use latentree::model::{LatentTree, ModelFile, PoorPair, ReadModelOptions, read_model};
+use latentree::model::{LatentTree, ModelFile, ReadModelOptions, read_model};
 use latentree::moments::PairOptions;
 use latentree::report::Groups;
 use latentree::{Error, MemoryBudget, Result};
@@ -276,16 +276,4 @@ fn evidence(model: &LatentTree, given: &[String]) -> Result<Evidence> {
         }
     }
     Ok(evidence)
-}
-
-/// What is to be said of badly explained pairs that an answer depends on, worst first.
-fn poor_pair_warnings(model: &LatentTree, is_used: impl Fn(&str) -> bool) -> Vec<String> {
-    const TOLD: usize = 3;
-    let poor: Vec<String> = model.provenance().poor_pairs_among(is_used).map(PoorPair::text).collect();
-    if poor.is_empty() {
-        return Vec::new();
-    }
-    let more = if poor.len() > TOLD { format!("; and {} more pairs", poor.len() - TOLD) } else { String::new() };
-    let told: Vec<&str> = poor.iter().take(TOLD).map(String::as_str).collect();
-    vec![format!("the answer depends on pairs that the model explains badly: {}{more}", told.join("; "))]
 }

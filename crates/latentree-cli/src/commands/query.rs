@@ -6,7 +6,7 @@ use latentree::report::find_node;
 use latentree::{NodeIx, Result};
 use serde_json::{Map, Value, json};
 
-use super::{evidence, open_model, poor_pair_warnings};
+use super::{evidence, open_model};
 use crate::Failure;
 use crate::args::QueryArgs;
 use crate::printer::{Printer, number, shown, table};
@@ -71,7 +71,7 @@ fn warnings(model: &LatentTree, evidence: &Evidence, of: &[NodeIx]) -> Vec<Strin
         let variable = model.schema().find_column(column).map(|column| model.schema().variable_of(column));
         variable.map(|variable| model.node_of(variable)).is_some_and(|node| is_known(node) || of.contains(&node))
     };
-    poor_pair_warnings(model, is_used)
+    model.provenance().warning_of_poor_pairs(is_used).into_iter().collect()
 }
 
 /// The joint distribution as JSON and as rows of the printed table.

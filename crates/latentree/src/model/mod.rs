@@ -20,5 +20,5 @@ pub use format::{to_bif, to_xmlbif};
 pub use latent_tree::{Domain, Family, LatentTree, LatentTreeBuilder};
 pub use provenance::{PoorPair, Provenance};
 pub use reroot::Marginal;
-pub(crate) use state_order::values_of;
 pub(crate) use size::{least_model_bytes, model_bytes, table_bytes};
+pub(crate) use state_order::values_of;

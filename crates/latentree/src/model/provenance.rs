@@ -82,9 +82,17 @@ impl Provenance {
         Self { program: Some(concat!("latentree ", env!("CARGO_PKG_VERSION")).to_owned()), seed: Some(seed), ..Self::default() }
     }
 
-    /// The badly explained pairs that an answer depends on: both columns are known or asked for.
-    pub fn poor_pairs_among<'a>(&'a self, is_used: impl Fn(&str) -> bool + 'a) -> impl Iterator<Item = &'a PoorPair> + 'a {
-        self.poor_pairs.iter().filter(move |pair| is_used(&pair.first) && is_used(&pair.second))
+    /// What is to be said of badly explained pairs of columns that an answer depends on: those of which both are used, as known or asked for.
+    #[must_use]
+    pub fn warning_of_poor_pairs(&self, is_used: impl Fn(&str) -> bool) -> Option<String> {
+        const TOLD: usize = 3;
+        let poor: Vec<&PoorPair> = self.poor_pairs.iter().filter(|pair| is_used(&pair.first) && is_used(&pair.second)).collect();
+        if poor.is_empty() {
+            return None;
+        }
+        let told: Vec<String> = poor.iter().take(TOLD).map(|pair| pair.text()).collect();
+        let more = if poor.len() > TOLD { format!("; and {} more pairs", poor.len() - TOLD) } else { String::new() };
+        Some(format!("the answer depends on pairs that the model explains badly: {}{more}", told.join("; ")))
     }
 
     /// The same with one option recorded.

@@ -1,6 +1,6 @@
 //! Which few nodes say most about all variables together: a greedy cover.
 //!
-//! The coverage of a set of nodes is `Σ_w max_h I(h; w)`, what the best of them says about each variable. It is monotone and submodular, so
+//! The coverage of a set of nodes is the sum over variables of what the best of them says about it, as a share of what there is to say. It is monotone and submodular, so
 //! the greedy choice reaches at least `1 − 1/e` of the best choice of the same size (Nemhauser, Wolsey and Fisher 1978). Gains only fall while nodes are chosen: a node
 //! whose gain of an earlier round is below the best of this round need not be looked at again.
 
@@ -43,7 +43,7 @@ impl Ord for Offer {
 /// Chooses up to `most` of the candidates, in the order of what they add; `covered` is what is known of each variable before, and is raised.
 pub(super) fn greedy(says: &[Vec<Says>], candidates: &[usize], covered: &mut [f32], most: usize) -> Vec<Choice> {
     let gain = |candidate: usize, covered: &[f32]| -> f64 {
-        says[candidate].iter().map(|it| f64::from((it.nats - covered[it.variable as usize]).max(0.0))).sum()
+        says[candidate].iter().map(|it| f64::from((it.share - covered[it.variable as usize]).max(0.0))).sum()
     };
     let mut offers: BinaryHeap<Offer> =
         candidates.iter().map(|&candidate| Offer { gain: gain(candidate, covered), candidate, round: 0 }).collect();
@@ -58,7 +58,7 @@ pub(super) fn greedy(says: &[Vec<Says>], candidates: &[usize], covered: &mut [f3
         }
         for it in &says[best.candidate] {
             let known = &mut covered[it.variable as usize];
-            *known = known.max(it.nats);
+            *known = known.max(it.share);
         }
         chosen.push(Choice { candidate: best.candidate, gain: best.gain });
     }

@@ -1,7 +1,7 @@
 //! From a dozen broad groups to fine ones: the cover, applied again inside each group.
 
 use super::cover::{Choice, greedy, knee};
-use super::information::{Says, Walks};
+use super::information::{LITTLE, Says, Scale, Walks};
 use crate::index::NodeIx;
 
 /// A tree of at most this many hidden nodes is shown in one level, each of them a group.
@@ -12,11 +12,12 @@ const BROAD: std::ops::RangeInclusive<usize> = 8..=20;
 const FINER: std::ops::RangeInclusive<usize> = 2..=10;
 /// Variables of a group that is not divided further.
 const FEW_VARIABLES: usize = 12;
-/// Variables of a finer group.
+/// Variables of a finer group, and of a broad one of a large tree.
 const LEAST_VARIABLES: usize = 2;
-/// A finer group adds at least this share of what the group tells already.
+const LEAST_OF_BROAD: usize = 3;
+/// A finer group adds at least this share of what the groups before it say.
 const LEAST_GAIN: f64 = 0.02;
-/// A variable, or hidden node, of which a group tells less than this share is not put under it.
+/// A variable, or hidden node, about which a group says less than this share of what there is to say is not put under it.
 const WEAK: f64 = 0.005;
 
 /// A group before it is described.
@@ -36,14 +37,14 @@ pub(super) struct Found {
 
 struct Hierarchy<'a> {
     walks: &'a Walks<'a>,
-    entropies: Option<Vec<f64>>,
+    scales: Vec<Scale>,
     hidden: Vec<NodeIx>,
     observed: Vec<NodeIx>,
     says: Vec<Vec<Says>>,
     found: Vec<Found>,
 }
 
-/// What is shared out between groups: places in `observed` and `hidden`.
+/// What is shared out between groups: places in `observed`, with the share that the group says of each, and in `hidden`.
 struct Share {
     variables: Vec<(usize, f64)>,
     hidden: Vec<usize>,
@@ -58,8 +59,9 @@ pub(super) fn hierarchy(walks: &Walks<'_>) -> Vec<Found> {
     }
     let mut places = vec![None; tree.n_nodes()];
     observed.iter().enumerate().for_each(|(place, node)| places[node.get()] = Some(place as u32));
-    let says = walks.all(&hidden, &places);
-    let mut all = Hierarchy { walks, entropies: walks.entropies(), hidden, observed, says, found: Vec::new() };
+    let scales = walks.scales();
+    let says = walks.all(&hidden, &places, &scales);
+    let mut all = Hierarchy { walks, scales, hidden, observed, says, found: Vec::new() };
     all.broad();
     all.found
 }
@@ -80,7 +82,8 @@ impl Hierarchy<'_> {
             centres.extend(candidates.iter().filter(|candidate| !chosen.iter().any(|it| it.candidate == **candidate)));
         }
         let variables: Vec<usize> = (0..self.observed.len()).collect();
-        let (shares, rest) = self.shared(&centres, &variables, &candidates);
+        let least = if is_small { 0 } else { LEAST_OF_BROAD };
+        let (shares, rest) = self.settled(&mut centres, None, &variables, &candidates, least);
         let first = self.found.len();
         for (&centre, share) in centres.iter().zip(&shares) {
             self.push(Some(centre), 1, None, share);
@@ -108,7 +111,7 @@ impl Hierarchy<'_> {
         }
         // Variables of other groups count for nothing here.
         let mut covered = vec![f32::INFINITY; self.observed.len()];
-        share.variables.iter().for_each(|&(variable, nats)| covered[variable] = nats as f32);
+        share.variables.iter().for_each(|&(variable, told)| covered[variable] = told as f32);
         let candidates: Vec<usize> = share.hidden.iter().copied().filter(|&it| Some(it) != centre).collect();
         let mut chosen = greedy(&self.says, &candidates, &mut covered, *FINER.end());
         let mut told: f64 = share.variables.iter().map(|it| it.1).sum();
@@ -121,16 +124,7 @@ impl Hierarchy<'_> {
         chosen.truncate(knee(&chosen, *FINER.start()));
         let mut finer: Vec<usize> = chosen.iter().map(|it| it.candidate).collect();
         let variables: Vec<usize> = share.variables.iter().map(|it| it.0).collect();
-        // A group of one variable says no more than the variable: it stays with the group around it.
-        let shares = loop {
-            let centres: Vec<usize> = finer.iter().copied().chain(centre).collect();
-            let (shares, _) = self.shared(&centres, &variables, &candidates);
-            let too_small = (0..finer.len()).rev().find(|&ix| shares[ix].variables.len() < LEAST_VARIABLES);
-            match too_small {
-                Some(ix) => drop(finer.remove(ix)),
-                None => break shares,
-            }
-        };
+        let (shares, _) = self.settled(&mut finer, centre, &variables, &candidates, LEAST_VARIABLES);
         let begun = self.found.len();
         for (&it, share) in finer.iter().zip(&shares) {
             self.push(Some(it), level + 1, Some(parent), share);
@@ -140,59 +134,69 @@ impl Hierarchy<'_> {
         }
     }
 
-    /// Shares out variables and hidden nodes: each to the centre that tells most of it, the weak ones to none.
+    /// Shares out variables and hidden nodes; centres with fewer than `least` variables are dropped, one after the other, from the last.
+    fn settled(
+        &self,
+        centres: &mut Vec<usize>,
+        around: Option<usize>,
+        variables: &[usize],
+        hidden: &[usize],
+        least: usize,
+    ) -> (Vec<Share>, Share) {
+        loop {
+            let all: Vec<usize> = centres.iter().copied().chain(around).collect();
+            let (shares, rest) = self.shared(&all, variables, hidden);
+            match (0..centres.len()).rev().find(|&ix| shares[ix].variables.len() < least) {
+                Some(ix) => drop(centres.remove(ix)),
+                None => return (shares, rest),
+            }
+        }
+    }
+
+    /// Shares out variables and hidden nodes: each to the centre that says most about it, the weak ones to none.
     fn shared(&self, centres: &[usize], variables: &[usize], hidden: &[usize]) -> (Vec<Share>, Share) {
         let mut best_of_variable: Vec<Option<(usize, f64)>> = vec![None; self.observed.len()];
         let mut best_of_node: Vec<Option<(usize, f64)>> = vec![None; self.walks.model.tree().n_nodes()];
+        let raise = |best: &mut Option<(usize, f64)>, ix: usize, share: f64| {
+            if best.is_none_or(|best| share > best.1) {
+                *best = Some((ix, share));
+            }
+        };
         for (ix, &centre) in centres.iter().enumerate() {
             for it in &self.says[centre] {
-                let best = &mut best_of_variable[it.variable as usize];
-                if best.is_none_or(|best| f64::from(it.nats) > best.1) {
-                    *best = Some((ix, f64::from(it.nats)));
-                }
+                raise(&mut best_of_variable[it.variable as usize], ix, f64::from(it.share));
             }
-            self.walks.visit(self.hidden[centre], super::information::LITTLE, |node, nats| {
-                let best = &mut best_of_node[node.get()];
-                if best.is_none_or(|best| nats > best.1) {
-                    *best = Some((ix, nats));
-                }
+            self.walks.visit(self.hidden[centre], LITTLE, |node, nats| {
+                raise(&mut best_of_node[node.get()], ix, self.scales[node.get()].share(nats));
             });
         }
         let mut shares: Vec<Share> =
             centres.iter().map(|&centre| Share { variables: Vec::new(), hidden: vec![centre] }).collect();
         let mut rest = Share { variables: Vec::new(), hidden: Vec::new() };
         for &variable in variables {
-            match best_of_variable[variable].filter(|best| !self.is_weak(self.observed[variable], best.1)) {
-                Some((ix, nats)) => shares[ix].variables.push((variable, nats)),
+            match best_of_variable[variable].filter(|best| best.1 >= WEAK) {
+                Some((ix, share)) => shares[ix].variables.push((variable, share)),
                 None => rest.variables.push((variable, 0.0)),
             }
         }
         for &it in hidden.iter().filter(|it| !centres.contains(it)) {
-            match best_of_node[self.hidden[it].get()].filter(|best| !self.is_weak(self.hidden[it], best.1)) {
+            match best_of_node[self.hidden[it].get()].filter(|best| best.1 >= WEAK) {
                 Some((ix, _)) => shares[ix].hidden.push(it),
                 None => rest.hidden.push(it),
             }
         }
-        for share in &mut shares {
-            share.variables.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        }
         (shares, rest)
     }
 
-    /// Whether these nats are next to nothing of what there is to tell of a node.
-    fn is_weak(&self, node: NodeIx, nats: f64) -> bool {
-        match &self.entropies {
-            Some(entropies) => nats < WEAK * entropies[node.get()],
-            None => -(-2.0 * nats).exp_m1() < WEAK,
-        }
-    }
-
     fn push(&mut self, centre: Option<usize>, level: usize, parent: Option<usize>, share: &Share) {
+        let mut variables: Vec<(NodeIx, f64)> =
+            share.variables.iter().map(|&(variable, share)| self.in_nats(variable, share)).collect();
+        variables.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         self.found.push(Found {
             node: centre.map(|it| self.hidden[it]),
             level,
             parent,
-            variables: share.variables.iter().map(|&(variable, nats)| (self.observed[variable], nats)).collect(),
+            variables,
             hidden: share.hidden.iter().map(|&it| self.hidden[it]).collect(),
         });
     }
@@ -202,9 +206,15 @@ impl Hierarchy<'_> {
         const LISTED: usize = 6;
         let Some(node) = self.found[ix].node.filter(|_| self.found[ix].variables.is_empty()) else { return };
         let place = self.hidden.binary_search(&node).expect("a group is a hidden node");
-        let mut says = self.says[place].clone();
-        says.sort_by(|a, b| b.nats.total_cmp(&a.nats).then(a.variable.cmp(&b.variable)));
-        let listed = says.iter().take(LISTED).map(|it| (self.observed[it.variable as usize], f64::from(it.nats)));
-        self.found[ix].variables = listed.collect();
+        let says = self.says[place].iter().map(|it| self.in_nats(it.variable as usize, f64::from(it.share)));
+        let mut listed: Vec<(NodeIx, f64)> = says.collect();
+        listed.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        listed.truncate(LISTED);
+        self.found[ix].variables = listed;
+    }
+
+    fn in_nats(&self, variable: usize, share: f64) -> (NodeIx, f64) {
+        let node = self.observed[variable];
+        (node, self.scales[node.get()].nats(share))
     }
 }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::index::NodeIx;
 use crate::model::{Family, LatentTree, Marginal};
 use crate::report::profile;
-use crate::report::steps::{Steps, chain, mutual_information};
+use crate::report::steps::{Content, Steps, chain, mutual_information};
 
 /// Pairs of a hidden node and a variable that are kept in all; the least informative ones of a node go first.
 const MOST_PAIRS: usize = 16 << 20;
@@ -25,8 +25,37 @@ const LEAST_NOISE: f64 = 1e-12;
 pub(super) struct Says {
     /// The variable, by its place in the list of observed nodes.
     pub(super) variable: u32,
-    /// Nats.
-    pub(super) nats: f32,
+    /// Which share of what there is to say, from 0 to 1; see [`Scale`].
+    pub(super) share: f32,
+}
+
+/// What there is to say about a node: nats and shares of it.
+///
+/// Of labels, the share is `I / H`, the part of the entropy; of numbers it is `1 − e^(−2I)`, which is ρ² of Gaussian variables. Shares let every
+/// variable count alike: in nats, a common word or a variable of many labels would outweigh many others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Scale {
+    /// Entropy of the labels in nats.
+    Entropy(f64),
+    /// A number.
+    Number,
+}
+
+impl Scale {
+    pub(super) fn share(self, nats: f64) -> f64 {
+        match self {
+            Self::Entropy(entropy) if entropy > 0.0 => (nats / entropy).min(1.0),
+            Self::Entropy(_) => 0.0,
+            Self::Number => -(-2.0 * nats).exp_m1(),
+        }
+    }
+
+    pub(super) fn nats(self, share: f64) -> f64 {
+        match self {
+            Self::Entropy(entropy) => share * entropy,
+            Self::Number => -0.5 * (1.0 - share).max(LEAST_NOISE).ln(),
+        }
+    }
 }
 
 /// A model, ready for walks.
@@ -78,22 +107,27 @@ impl<'a> Walks<'a> {
         }
     }
 
-    /// Entropy of a node, or of the interval a number falls in; of a group, of its most varied member. `None` in a Gaussian tree.
-    pub(super) fn entropies(&self) -> Option<Vec<f64>> {
-        let Kind::Discrete(steps) = &self.kind else { return None };
-        let mut entropies: Vec<f64> = steps.marginals.iter().map(|marginal| entropy(marginal)).collect();
+    /// What there is to say about each node; about a group, as about its most varied member of labels.
+    pub(super) fn scales(&self) -> Vec<Scale> {
+        let Kind::Discrete(steps) = &self.kind else { return vec![Scale::Number; self.model.tree().n_nodes()] };
+        let own = |marginal: &Vec<f64>| if marginal.is_empty() { Scale::Number } else { Scale::Entropy(entropy(marginal)) };
+        let mut scales: Vec<Scale> = steps.marginals.iter().map(own).collect();
         for (parent, attached) in steps.attached.iter().enumerate() {
             let above = &steps.marginals[parent];
-            for it in attached {
-                let own: f64 = entropy(&chain(above, above.len(), &it.outcomes, it.n_outcomes));
-                entropies[it.node] = entropies[it.node].max(own);
+            for it in attached.iter().filter(|it| it.content == Content::Labels) {
+                let own = entropy(&chain(above, above.len(), &it.outcomes, it.n_outcomes));
+                let known = match scales[it.node] {
+                    Scale::Entropy(known) => known,
+                    Scale::Number => 0.0,
+                };
+                scales[it.node] = Scale::Entropy(known.max(own));
             }
         }
-        Some(entropies)
+        scales
     }
 
     /// What each of these hidden nodes says about each variable; `places` are the places of the observed nodes, by node.
-    pub(super) fn all(&self, hidden: &[NodeIx], places: &[Option<u32>]) -> Vec<Vec<Says>> {
+    pub(super) fn all(&self, hidden: &[NodeIx], places: &[Option<u32>], scales: &[Scale]) -> Vec<Vec<Says>> {
         let n_observed = places.iter().flatten().count();
         let least = if hidden.len().saturating_mul(n_observed) > ALL_PAIRS { LITTLE } else { 0.0 };
         let most = (MOST_PAIRS / hidden.len().max(1)).max(64);
@@ -101,11 +135,11 @@ impl<'a> Walks<'a> {
             let mut says = Vec::new();
             self.visit(node, least, |other, nats| {
                 if let (Some(variable), true) = (places[other.get()], nats > 0.0) {
-                    says.push(Says { variable, nats: nats as f32 });
+                    says.push(Says { variable, share: scales[other.get()].share(nats) as f32 });
                 }
             });
             if says.len() > most {
-                says.sort_by(|a, b| b.nats.total_cmp(&a.nats).then(a.variable.cmp(&b.variable)));
+                says.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.variable.cmp(&b.variable)));
                 says.truncate(most);
             }
             says.sort_unstable_by_key(|says| says.variable);

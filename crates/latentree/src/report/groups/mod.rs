@@ -1,7 +1,8 @@
 //! What a tree of hidden variables is about: groups of variables, from a dozen broad ones to fine ones, each described in words.
 //!
 //! Everything is computed from the model alone, exactly. The hidden nodes shown are those that together say most about the observed variables
-//! (see `cover`); a variable belongs to the one that says most about it, and so does every other hidden node.
+//! (see `cover`), not those that say most each: neighbours on a chain say the same. A variable belongs to the one that says most about it, and so
+//! does every other hidden node.
 
 mod cover;
 mod features;
@@ -10,6 +11,7 @@ mod information;
 mod labels;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::collections::HashSet;
 
@@ -178,6 +180,20 @@ impl Groups {
         }
     }
 
+    /// The group around a hidden node: its own if it is one, else the finest that it belongs to.
+    #[must_use]
+    pub fn around(&self, node: NodeIx) -> Option<&Group> {
+        let own = self.groups.iter().find(|group| group.node == Some(node));
+        own.or_else(|| self.groups.iter().filter(|group| group.hidden.contains(&node)).max_by_key(|group| group.level))
+    }
+
+    /// As text for a terminal: the broad groups, or a group with all its variables and the finer groups inside it.
+    #[must_use]
+    pub fn to_text(&self, model: &LatentTree, of: Option<&Group>) -> String {
+        let of = of.and_then(|of| self.groups.iter().position(|group| group == of));
+        text::text(self, model, of)
+    }
+
     /// As JSON: a list of `{name, label, level, parent, variables, information, states, share, support, description, hidden}`.
     #[must_use]
     pub fn to_json(&self, model: &LatentTree) -> Value {
@@ -202,9 +218,7 @@ impl Groups {
 }
 
 fn state_json(state: &GroupState) -> Value {
-    let difference = |it: &Difference| {
-        json!({"variable": it.column, "value": it.value, "mean": it.is_mean, "inside": it.inside, "outside": it.outside})
-    };
+    let difference = |it: &Difference| json!({"variable": it.column, "value": it.value, "mean": it.is_mean, "inside": it.inside, "outside": it.outside});
     json!({
         "state": state.state,
         "share": state.share,

@@ -99,7 +99,7 @@ fn random_says(seed: u64, n_candidates: usize, n_variables: u32) -> Vec<Vec<Says
         let mut says = Vec::new();
         for variable in 0..n_variables {
             if random.random_bool(0.4) {
-                says.push(Says { variable, nats: random.random_range(0.0..1.0) });
+                says.push(Says { variable, share: random.random_range(0.0..1.0) });
             }
         }
         says
@@ -109,8 +109,8 @@ fn random_says(seed: u64, n_candidates: usize, n_variables: u32) -> Vec<Vec<Says
 
 fn coverage(says: &[Vec<Says>], chosen: &[usize], n_variables: usize) -> f64 {
     let best = |variable: usize| {
-        let nats = chosen.iter().flat_map(|&it| &says[it]).filter(|it| it.variable as usize == variable).map(|it| it.nats);
-        f64::from(nats.fold(0.0, f32::max))
+        let shares = chosen.iter().flat_map(|&it| &says[it]).filter(|it| it.variable as usize == variable).map(|it| it.share);
+        f64::from(shares.fold(0.0, f32::max))
     };
     (0..n_variables).map(best).sum()
 }
@@ -285,7 +285,8 @@ fn states_are_told_in_words() {
         .unwrap();
     let groups = Groups::of(&model);
     let [group] = groups.all() else { panic!("one hidden node, one group") };
-    let expected = "state 1, 28% of rows: mean age 63.2 instead of 41.0, depression 56% instead of 9%, colour=blue 60% instead of 20%";
+    let expected =
+        "state 1, 28% of rows: mean age 63.2 instead of 41.0, depression 56% instead of 9%, colour=blue 60% instead of 20%";
     assert_eq!(group.states[1].description, expected);
     assert_eq!(group.label, "age · depression");
     assert_eq!(find_node(&model, "Age+Depression").unwrap(), h);
