@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _data, _graph, _latentree
+from . import _data, _graph, _latentree, _meaning
 from ._base import BaseEstimator, DensityMixin, TransformerMixin, available_if
 from ._evidence import read_evidence
 from ._features import match_features, original_columns
@@ -143,6 +143,12 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         What ``latentree learn --json`` prints (its ``bic`` is larger for better models; `bic` is not).
     log_likelihood_ : float or None
         Log-likelihood of the data, None where only a tree was learned.
+    groups_ : DataFrame
+        The groups of variables that hidden variables stand for, from broad to fine.
+    tables_ : dict of str to DataFrame
+        By variable, its distribution given its parent.
+    kinds_ : dict of str to str
+        What each column was taken for.
     converged_ : bool or None
         Whether EM came to its end.
     n_iter_ : int or None
@@ -355,14 +361,22 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         called = column_name(name)
         return any(node == called for node, *_ in self._fitted().nodes())
 
+    def _name(self, name: Any) -> str:
+        """The name of a variable that is called by its name or its label."""
+        called = column_name(name)
+        return called if self._is_node(called) or not self._fitted().has_tables else self._fitted().find(called)
+
+    def _warn_poor_pairs(self, columns: Iterable[str]) -> None:
+        warn_all(self._fitted().poor_pairs(list(columns)), stacklevel=4)
+
     def _nodes(self, of: Any) -> list[str]:
         if of is None:
             return self.hidden_
         if isinstance(of, str) or self._is_node(of):
-            return [column_name(of)]
+            return [self._name(of)]
         if not isinstance(of, Iterable):
             raise TypeError(f"of: {of!r} given; the name of a variable or a list of names is needed")
-        return [column_name(name) for name in of]
+        return [self._name(name) for name in of]
 
     def transform(self, X: Any) -> np.ndarray:
         """Posteriors of all hidden variables: a column for each state, or the mean and the variance of a Gaussian one.
@@ -409,6 +423,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
             has_states = all(labels_of[name][1] is not None for name in nodes)
             return best.astype(np.int64) if has_states and not np.isnan(best).any() else best
         name = self._one(of)
+        self._warn_poor_pairs(name for name, _, _ in model.columns())
         posterior = model.posterior(table, [name], n_jobs)
         observed, labels = labels_of[name]
         if labels is None:
@@ -429,7 +444,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
             return column_name(of)
         if not isinstance(of, str):
             raise TypeError(f"of: {of!r} given; the name of a variable is needed")
-        return of
+        return self._name(of)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-likelihood of every row; missing cells are summed out."""
@@ -514,6 +529,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         nodes = self._nodes(of)
         evidence = read_evidence(given, model, self._feature_names() or ())
         labels = {name: states for name, _, _, states in model.nodes()}
+        if evidence:
+            self._warn_poor_pairs([name for name, _ in evidence] + nodes)
         if joint:
             values, covariances = model.joint(evidence, nodes)
             if covariances is not None:
@@ -541,6 +558,45 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
             if not observed:
                 names += [f"{name}={label}" for label in labels] if labels is not None else [f"{name}.mean", f"{name}.variance"]
         return np.asarray(names or [_CONSTANT], dtype=object)
+
+    # ---- what it means
+
+    @property
+    def groups_(self) -> Any:
+        """The groups of variables as a data frame, from broad to fine: a row for each, with the name and the label of its hidden variable,
+        its level (1 is broad) and the group around it, the share of rows that are not in state 0, support, a description and its variables,
+        the most informative first."""
+        return _meaning.groups(self._fitted())
+
+    @property
+    def tables_(self) -> dict[str, Any]:
+        """By variable, a data frame of its distribution given its parent: a row for each state of the parent."""
+        return _meaning.tables(self._fitted())
+
+    @property
+    def kinds_(self) -> dict[str, str]:
+        """What each column was taken for: ``binary``, ``categorical``, ``continuous`` or ``count``."""
+        return {name: kind for name, kind, _ in self._fitted().columns()}
+
+    def summary(self) -> str:
+        """What the model says, as text: its size and fit, and the (broad) groups of variables with their states in words."""
+        model = self._fitted()
+        report = getattr(self, "report_", {})
+        n_observed = sum(observed for _, observed, _, _ in model.nodes())
+        lines = [f"{n_observed} observed and {len(self.hidden_)} hidden variables"]
+        if report.get("rows") is not None:
+            lines[0] += f", {report['rows']} rows"
+        if report.get("bic") is not None:
+            lines.append(f"log-likelihood {report['log_likelihood']:.2f}, BIC {report['bic']:.2f} (larger is better)")
+        return "\n".join([*lines, "", model.summary().rstrip()]) if model.has_tables else lines[0]
+
+    def report(self, path: str | os.PathLike[str], X: Any = None, *, title: str = "latentree") -> None:
+        """Writes the page to look at and click through, one self-contained HTML file; with rows also how well they fit."""
+        text = os.fspath(path)
+        if ending(text) not in (".html", ".htm"):
+            raise ValueError(f"report: {text!r} given; a page ends in .html")
+        model = self._fitted()
+        model.write_page(text, title, None if X is None else self._read(X)[1])
 
     # ---- the tree
 

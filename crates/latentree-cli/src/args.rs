@@ -244,6 +244,9 @@ pub(crate) struct DescribeArgs {
     /// Variables to list in the table, of a model hidden ones, edges and pairs (0: all)
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) top: usize,
+    /// Of a model, only this group of variables and the finer groups inside it, by the name or the label of its hidden variable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) of: Option<String>,
     /// Memory that moments may take, such as 8G or 500M [default: three quarters of the machine's]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
@@ -312,7 +315,7 @@ pub(crate) struct QueryArgs {
     /// What is known: name=value, comma-separated; hidden nodes too. Repeat the option for names or values with commas
     #[arg(long, value_name = "A=1,B=x")]
     pub(crate) given: Vec<String>,
-    /// Nodes asked for, comma-separated [default: all hidden nodes]
+    /// Nodes asked for, by name or label, comma-separated [default: all hidden nodes]
     #[arg(long, value_name = "C,H3", value_delimiter = ',')]
     pub(crate) of: Vec<String>,
     /// The joint distribution of the nodes, not each by itself
@@ -344,7 +347,7 @@ pub(crate) struct InferArgs {
     /// The data with missing cells filled instead of posteriors: all columns of a table in their order, also those that are not in the model
     #[arg(long)]
     pub(crate) impute: bool,
-    /// Only these hidden nodes, comma-separated [default: all]
+    /// Only these hidden nodes, by name or label, comma-separated [default: all]
     #[arg(long, value_name = "H1,H2", value_delimiter = ',', conflicts_with = "impute")]
     pub(crate) of: Vec<String>,
 }

@@ -8,6 +8,7 @@ use latentree::data::{BatchSource as _, Block, Kind};
 use latentree::format::{Format, ModelFile, ReadModelOptions, export, read_model, render};
 use latentree::inference::{Evidence, Imputation, Inference, JointAnswer};
 use latentree::model::{Domain, LatentTree, Marginal};
+use latentree::report::{Groups, PageOptions, find_node, page};
 use latentree::{Error, MemoryBudget, NodeIx, Observer, Result};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
@@ -46,13 +47,15 @@ impl Model {
 
     fn nodes_named(&self, names: &[String]) -> PyResult<Vec<NodeIx>> {
         let model = self.latent_tree()?;
-        names.iter().map(|name| model.find(name).map_err(to_python)).collect()
+        names.iter().map(|name| find_node(model, name).map_err(to_python)).collect()
     }
 
     fn evidence(&self, given: &[(String, String)]) -> PyResult<Evidence> {
         let model = self.latent_tree()?;
         let mut evidence = Evidence::none(model);
         for (name, value) in given {
+            let is_known = model.tree().find(name).is_some() || model.schema().find_column(name).is_some();
+            let name = if is_known { name } else { model.tree().name(find_node(model, name).map_err(to_python)?) };
             evidence.set(model, name, value).map_err(to_python)?;
         }
         Ok(evidence)
@@ -359,6 +362,47 @@ impl Model {
                 JointAnswer::Table { probabilities, .. } => Ok((probabilities, None)),
                 JointAnswer::Gaussian { mean, covariance } => Ok((mean, Some(covariance))),
             }
+        })
+    }
+
+    /// The name of the node with this name or label.
+    fn find(&self, text: &str) -> PyResult<String> {
+        guarded(|| {
+            let model = self.latent_tree()?;
+            Ok(model.tree().name(find_node(model, text).map_err(to_python)?).to_owned())
+        })
+    }
+
+    /// The groups of variables, as JSON.
+    fn groups(&self) -> PyResult<String> {
+        guarded(|| {
+            let model = self.latent_tree()?;
+            Ok(Groups::of(model).to_json(model).to_string())
+        })
+    }
+
+    /// The groups of variables, as text.
+    fn summary(&self) -> PyResult<String> {
+        guarded(|| {
+            let model = self.latent_tree()?;
+            Ok(Groups::of(model).to_text(model, None))
+        })
+    }
+
+    /// What is to be said of badly explained pairs among these columns.
+    fn poor_pairs(&self, columns: Vec<String>) -> Vec<String> {
+        let used: std::collections::HashSet<String> = columns.into_iter().collect();
+        self.file.provenance().warning_of_poor_pairs(|column| used.contains(column)).into_iter().collect()
+    }
+
+    /// Writes the page, with what rows say where there are some.
+    #[pyo3(signature = (path, title, table=None))]
+    fn write_page(&self, path: PathBuf, title: &str, table: Option<&Bound<'_, Table>>) -> PyResult<()> {
+        guarded(|| {
+            let rows = table.map(|table| &*table.get().dataset as &dyn latentree::data::Rows);
+            let text = page(&*self.file, rows, &PageOptions::new(title), &latentree::Silent).map_err(to_python)?;
+            let write = |out: &mut dyn std::io::Write| out.write_all(text.as_bytes()).map_err(Error::io("write", &path));
+            latentree::file::write_atomically(&path, write).map_err(to_python)
         })
     }
 

@@ -4,7 +4,7 @@ use latentree::data::{BatchSource, Column};
 use latentree::format::Format;
 use latentree::moments::{ColumnSummary, PairMoments, Summary, fold};
 use latentree::report::weak_pairs;
-use latentree::{ColIx, Result, VarIx};
+use latentree::{ColIx, Error, Result, VarIx};
 use serde_json::{Map, Value, json};
 
 use super::{note_unseen, open_data, pair_options, weight_kind};
@@ -19,6 +19,9 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
     let is_model = matches!(Format::by_ending(&args.data), Some(Format::Json | Format::Bif | Format::XmlBif));
     if is_model || args.rows.is_some() {
         return super::describe_model::run(args, printer);
+    }
+    if args.of.is_some() {
+        return Err(Error::option("--of", "it names a group of variables of a model, and data are given").into());
     }
     let mut reader = open_data(&args.data, &args.reading, printer)?;
     let warnings = reader.warnings().to_vec();

@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
-use latentree::Result;
 use latentree::data::{CachedRows, WeightedRows};
-use latentree::report::{Goodness, GoodnessOptions, HiddenVariable, goodness};
+use latentree::model::LatentTree;
+use latentree::report::{Goodness, GoodnessOptions, Groups, HiddenVariable, find_node, goodness};
+use latentree::{Error, Result};
 
+use super::groups::clean;
 use super::{LITTLE_MEMORY, note_unseen, open_model, open_model_and_data, refuse_reading, weight_kind};
 use crate::Failure;
 use crate::args::{DescribeArgs, ModelArgs};
@@ -19,10 +21,12 @@ const LISTED: usize = 10;
 pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure> {
     let most = if args.top == 0 { usize::MAX } else { args.top };
     let options = GoodnessOptions { profile_variables: PROFILE, pairs: most.min(1000) };
-    let (found, unseen) = match &args.rows {
+    let (model, found, unseen) = match &args.rows {
         None => {
             refuse_reading(&args.reading, "it says how data are read, and a model is given")?;
-            (goodness(&open_model(&args.data, &[], None)?, None, options, printer)?, None)
+            let model = open_model(&args.data, &[], None)?;
+            let found = goodness(&model, None, options, printer)?;
+            (model, found, None)
         }
         Some(rows) => {
             let model = ModelArgs { model: args.data.clone(), hidden: Vec::new() };
@@ -30,16 +34,52 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
             let kept = CachedRows::new(reader, LITTLE_MEMORY);
             let weighted = WeightedRows::new(&kept, weight_kind(&args.reading)?).map_err(|error| error.in_file(rows))?;
             let found = goodness(&model, Some(&weighted), options, printer).map_err(|error| error.in_file(rows))?;
-            (found, Some(kept.of_source(|reader| note_unseen(reader, printer))))
+            let unseen = kept.of_source(|reader| note_unseen(reader, printer));
+            (model, found, Some(unseen))
         }
     };
     let mut json = serde_json::to_value(&found).unwrap_or_default();
     json["unseen"] = serde_json::json!(unseen);
-    printer.result(&json, |out| write(out, &found, most))?;
+    let groups = Groups::of(&model);
+    json["groups"] = groups.to_json(&model);
+    if let Some(of) = &args.of {
+        return show_group(&model, &groups, of, &found, printer);
+    }
+    printer.result(&json, |out| {
+        write_fit(out, &found)?;
+        super::groups::write(out, &model, &groups, Some(&args.data))?;
+        write(out, &found, most)
+    })?;
     Ok(())
 }
 
-fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
+/// `--of NAME`: a group, its variables and the finer groups inside it.
+fn show_group(model: &LatentTree, groups: &Groups, of: &str, found: &Goodness, printer: &Printer) -> Result<(), Failure> {
+    let named = groups.all().iter().find(|group| group.name == of || group.label == of);
+    let group = match named {
+        Some(group) => group,
+        None => {
+            let node = find_node(model, of)?;
+            let problem = || Error::query(format!("{of:?} is in no group of variables"));
+            groups.around(node).ok_or_else(problem)?
+        }
+    };
+    let hidden = found.hidden_variables.iter().find(|hidden| hidden.name == group.name);
+    let is_inside = |it: &serde_json::Value| it["name"] == group.name.as_str() || it["parent"] == group.name.as_str();
+    let all = groups.to_json(model);
+    let inside: Vec<&serde_json::Value> =
+        all.as_array().map_or(&[][..], Vec::as_slice).iter().filter(|it| is_inside(it)).collect();
+    printer.result(
+        &serde_json::json!({"groups": inside, "hidden_variables": hidden.map_or_else(Vec::new, |it| vec![it])}),
+        |out| {
+            writeln!(out, "{}", groups.to_text(model, Some(group)).trim_end())?;
+            hidden.map_or(Ok(()), |hidden| write_profile(out, hidden))
+        },
+    )?;
+    Ok(())
+}
+
+fn write_fit(out: &mut dyn Write, found: &Goodness) -> io::Result<()> {
     writeln!(out, "observed variables   {}", found.observed)?;
     writeln!(out, "hidden variables     {}", found.hidden)?;
     writeln!(out, "free parameters      {}", found.free_parameters)?;
@@ -51,6 +91,10 @@ fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
         writeln!(out, "BIC (larger better)  {}", value(fit.bic))?;
         writeln!(out, "AIC (larger better)  {}", value(fit.aic))?;
     }
+    Ok(())
+}
+
+fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
     let edges = found.edges.iter().take(most.min(LISTED)).map(|edge| {
         let strength = edge.mutual_information.map_or_else(|| "–".to_owned(), number);
         vec![shown(&edge.source), shown(&edge.target), strength]
@@ -58,6 +102,28 @@ fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
     let edges: Vec<Vec<String>> = edges.collect();
     if !edges.is_empty() {
         writeln!(out, "\nstrongest edges, by mutual information in nats\n{}", table(&["from", "to", "nats"], edges, 2))?;
+    }
+    write_pairs(out, found, most)?;
+    for hidden in found.hidden_variables.iter().take(most) {
+        write_profile(out, hidden)?;
+    }
+    if found.hidden_variables.len() > most {
+        writeln!(out, "\n… and {} more hidden variables (--top 0 lists all)", found.hidden_variables.len() - most)?;
+    }
+    Ok(())
+}
+
+/// The pairs that are explained badly, with what the data and the model say of them.
+fn write_pairs(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
+    if !found.poor_pairs.is_empty() {
+        let listed = most.min(LISTED).min(found.poor_pairs.len());
+        writeln!(out, "\npairs that the model explains badly, worst first; answers that depend on them may be off")?;
+        for pair in &found.poor_pairs[..listed] {
+            writeln!(out, "  {} ({:.0} standard errors)", clean(&pair.text()), pair.z.abs())?;
+        }
+        if listed < found.poor_pairs.len() {
+            writeln!(out, "  … and {} more (--json lists all)", found.poor_pairs.len() - listed)?;
+        }
     }
     if !found.unexplained_pairs.is_empty() {
         let pairs = found.unexplained_pairs.iter().take(most.min(LISTED)).map(|pair| {
@@ -70,17 +136,7 @@ fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
             ]
         });
         let header = ["variable", "variable", "nats", "information in data", "in model"];
-        writeln!(
-            out,
-            "\npairs that the model explains worst: what their log-likelihood could gain\n{}",
-            table(&header, pairs.collect(), 2)
-        )?;
-    }
-    for hidden in found.hidden_variables.iter().take(most) {
-        write_profile(out, hidden)?;
-    }
-    if found.hidden_variables.len() > most {
-        writeln!(out, "\n… and {} more hidden variables (--top 0 lists all)", found.hidden_variables.len() - most)?;
+        writeln!(out, "\nwhat the log-likelihood of a pair could gain\n{}", table(&header, pairs.collect(), 2))?;
     }
     Ok(())
 }

@@ -1,8 +1,11 @@
 //! `infer MODEL DATA -o OUT`: what the model says about every row.
 
+use std::collections::HashSet;
+
 use latentree::data::{BatchSource, FileColumn, TableWriter, Value};
 use latentree::inference::Inference;
 use latentree::model::LatentTree;
+use latentree::report::find_node;
 use latentree::{Error, NodeIx, Observer, Result};
 use serde_json::json;
 
@@ -28,7 +31,7 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
     let nodes: Vec<NodeIx> = if args.of.is_empty() {
         model.hidden().collect()
     } else {
-        args.of.iter().map(|name| model.find(name.trim())).collect::<Result<_>>()?
+        args.of.iter().map(|name| find_node(&model, name.trim())).collect::<Result<_>>()?
     };
     if nodes.is_empty() && !args.impute {
         return Err(Error::query("the model has no hidden nodes; use --of to ask for observed ones, or --impute").into());
@@ -74,6 +77,11 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
         }
         table.finish()?;
     }
+    let absent: HashSet<&str> =
+        reader.absent_columns().iter().map(|&column| model.schema().column(column).name.as_str()).collect();
+    let warning = model.provenance().warning_of_poor_pairs(|column| !absent.contains(column));
+    warning.iter().for_each(|warning| printer.note(warning));
+    let warnings: Vec<String> = warning.into_iter().collect();
     let unseen = note_unseen(&reader, printer);
     if impossible > 0 {
         printer.note(&format!("{impossible} rows have probability zero under the model; their fields are empty"));
@@ -81,7 +89,7 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
     if args.output.as_os_str() == "-" {
         return Ok(());
     }
-    let json = json!({"rows": rows, "columns": columns, "impossible_rows": impossible, "unseen": unseen});
+    let json = json!({"rows": rows, "columns": columns, "impossible_rows": impossible, "unseen": unseen, "warnings": warnings});
     // The number or the id of a row stands before its results.
     let n_columns = columns.len() + usize::from(!args.impute);
     printer.result(&json, |out| writeln!(out, "{rows} rows of {n_columns} columns written to {}", args.output.display()))?;

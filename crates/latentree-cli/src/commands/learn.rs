@@ -8,8 +8,8 @@ use latentree::data::{CachedRows, Dataset, Reader, Rows, Schema, Unseen, Weighte
 use latentree::distance::DistanceMatrix;
 use latentree::format::{Format, ModelFile, View, export, to_text};
 use latentree::learn::{LearnOptions, Learned, Learning, MomentsFile, Source, Stage, Validation, tree_over};
-use latentree::model::{Marginal, Provenance};
-use latentree::report::{self, GoodnessOptions, PageOptions};
+use latentree::model::Provenance;
+use latentree::report::{self, GoodnessOptions, Groups, PageOptions};
 use latentree::selection::CandidateScore;
 use latentree::tree::Tree;
 use latentree::{ColIx, Error, NodeIx, Result, Silent};
@@ -278,6 +278,8 @@ fn show(
         json["hidden_variables"] = json!(goodness.hidden_variables);
         json["edge_information"] = json!(goodness.edges);
     }
+    let groups = learned.model().map(|model| (model, Groups::of(model)));
+    json["groups"] = groups.as_ref().map_or_else(|| json!([]), |(model, groups)| groups.to_json(model));
     printer.result(&json, |out| {
         if let Some(rows) = learned.rows {
             writeln!(out, "rows                 {rows}")?;
@@ -312,7 +314,10 @@ fn show(
         if let Some(output) = &args.output {
             writeln!(out, "written              {}", output.display())?;
         }
-        write_hidden(out, tree, &learned.file)?;
+        match &groups {
+            Some((model, groups)) => super::groups::write(out, model, groups, args.output.as_deref())?,
+            None => write_hidden(out, tree)?,
+        }
         if tree.n_nodes() <= SHOWN_NODES {
             let legend = if bootstrap.is_some() { "lengths, and support by the bootstrap" } else { "lengths" };
             write!(out, "\ntree ({legend}; hidden variables in parentheses)\n{}", to_text(&learned.file))?;
@@ -326,25 +331,17 @@ const SHOWN_HIDDEN: usize = 30;
 /// Observed variables that each is described by.
 const SHOWN_NEAREST: usize = 4;
 
-/// The hidden variables with the probabilities of their states and the observed variables nearest to them.
-fn write_hidden(out: &mut dyn std::io::Write, tree: &Tree, file: &ModelFile) -> std::io::Result<()> {
+/// The hidden variables of a tree without tables, with the observed variables nearest to them.
+fn write_hidden(out: &mut dyn std::io::Write, tree: &Tree) -> std::io::Result<()> {
     let hidden: Vec<NodeIx> = tree.node_ixs().filter(|&node| !tree.is_observed(node)).collect();
     if hidden.is_empty() || hidden.len() > SHOWN_HIDDEN {
         return Ok(());
     }
-    let marginals = match file {
-        ModelFile::LatentTree(model) => model.marginals(),
-        _ => Vec::new(),
-    };
-    writeln!(out, "\nhidden variables, the probabilities of their states, and what is nearest to them")?;
+    writeln!(out, "\nhidden variables, and what is nearest to them")?;
     let width = hidden.iter().map(|&node| tree.name(node).chars().count()).max().unwrap_or(0);
     for node in hidden {
-        let states = match marginals.get(node.get()) {
-            Some(Marginal::Discrete(states)) => states.iter().map(|p| format!("{p:.2} ")).collect::<String>(),
-            _ => String::new(),
-        };
         let near: Vec<&str> = nearest(tree, node).into_iter().map(|node| tree.name(node)).collect();
-        writeln!(out, "{:width$}  {states} {}", tree.name(node), near.join(", "))?;
+        writeln!(out, "{:width$}  {}", tree.name(node), near.join(", "))?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ mod describe_model;
 mod distances;
 mod export;
 mod files;
+mod groups;
 mod infer;
 mod learn;
 mod learn_candidates;
@@ -28,6 +29,7 @@ use latentree::format::{Format, ModelFile, ReadModelOptions, read_model};
 use latentree::inference::Evidence;
 use latentree::model::LatentTree;
 use latentree::moments::PairOptions;
+use latentree::report::Groups;
 use latentree::{Error, MemoryBudget, Result};
 
 use crate::Failure;
@@ -253,13 +255,17 @@ fn open_model_file(path: &Path, hidden: &[String], data_columns: Option<&[String
 fn evidence(model: &LatentTree, given: &[String]) -> Result<Evidence> {
     let mut evidence = Evidence::none(model);
     let mut seen = HashSet::new();
+    let is_known = |name: &str| model.tree().find(name).is_some() || model.schema().find_column(name).is_some();
+    let groups = std::cell::OnceCell::new();
+    // Labels are looked at only where no name fits.
+    let labelled = |label: &str| groups.get_or_init(|| Groups::of(model)).find(model, label);
     for option in given {
-        let is_known = |name: &str| model.tree().find(name).is_some() || model.schema().find_column(name).is_some();
         let mut pairs: Vec<(String, String)> = Vec::new();
         for part in option.split(',') {
             // A name may hold '=' too: the longest known name wins.
             let split = part.match_indices('=').map(|(at, _)| (&part[..at], &part[at + 1..]));
             let known = split.clone().rfind(|(name, _)| is_known(name.trim()));
+            let known = known.or_else(|| split.clone().rfind(|(name, _)| labelled(name.trim()).is_ok_and(|node| node.is_some())));
             match (known.or_else(|| split.clone().next()), pairs.last_mut()) {
                 (Some((name, value)), _) => pairs.push((name.trim().to_owned(), value.trim().to_owned())),
                 (None, Some(last)) => {
@@ -270,6 +276,10 @@ fn evidence(model: &LatentTree, given: &[String]) -> Result<Evidence> {
             }
         }
         for (name, value) in pairs {
+            let name = match is_known(&name) {
+                true => name,
+                false => labelled(&name)?.map_or(name, |node| model.tree().name(node).to_owned()),
+            };
             evidence.set(model, &name, &value)?;
             if !seen.insert(name.clone()) {
                 return Err(Error::option("--given", format!("{name:?} is given twice")));

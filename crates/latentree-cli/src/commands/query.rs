@@ -2,6 +2,7 @@
 
 use latentree::inference::{Evidence, Inference, JointAnswer};
 use latentree::model::LatentTree;
+use latentree::report::find_node;
 use latentree::{NodeIx, Result};
 use serde_json::{Map, Value, json};
 
@@ -16,9 +17,11 @@ pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
     let of: Vec<NodeIx> = if args.of.is_empty() {
         model.hidden().collect()
     } else {
-        args.of.iter().map(|name| model.find(name.trim())).collect::<Result<_>>()?
+        args.of.iter().map(|name| find_node(&model, name.trim())).collect::<Result<_>>()?
     };
     let inference = Inference::new(&model);
+    let warnings = warnings(&model, &evidence, &of);
+    warnings.iter().for_each(|warning| printer.note(warning));
     if args.map {
         return map(&model, &inference, &evidence, if args.of.is_empty() { None } else { Some(&of) }, printer);
     }
@@ -49,12 +52,26 @@ pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
         }
         json.insert("marginals".to_owned(), marginals.into());
     }
+    json.insert("warnings".to_owned(), json!(warnings));
     printer.result(&json.into(), |out| {
         writeln!(out, "log-probability of what is given  {}", number(answer.log_evidence))?;
         let header: &[&str] = if args.joint { &["states", "probability"] } else { &["node", "state", "probability"] };
         writeln!(out, "{}", table(header, rows, header.len() - 1))
     })?;
     Ok(())
+}
+
+/// What is to be said of pairs of what is known and asked for that the model explains badly.
+fn warnings(model: &LatentTree, evidence: &Evidence, of: &[NodeIx]) -> Vec<String> {
+    let is_known = |node: NodeIx| evidence.node(model, node).is_some();
+    if !model.tree().node_ixs().any(is_known) {
+        return Vec::new();
+    }
+    let is_used = |column: &str| {
+        let variable = model.schema().find_column(column).map(|column| model.schema().variable_of(column));
+        variable.map(|variable| model.node_of(variable)).is_some_and(|node| is_known(node) || of.contains(&node))
+    };
+    model.provenance().warning_of_poor_pairs(is_used).into_iter().collect()
 }
 
 /// The joint distribution as JSON and as rows of the printed table.

@@ -5,6 +5,7 @@ mod files;
 mod groups;
 mod harness;
 mod learn;
+mod meaning;
 mod moments_for_tree;
 mod parts;
 mod rows;

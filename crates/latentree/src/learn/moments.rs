@@ -65,6 +65,11 @@ impl Moments {
         self.wide.as_ref().and_then(|wide| wide.coordinates.as_ref())
     }
 
+    /// Whether the moments are of something else than the columns themselves.
+    pub(super) fn are_of_other_columns(&self) -> bool {
+        self.wide.is_some()
+    }
+
     fn of_frequencies(self) -> Self {
         Self {
             whole: self.whole.of_frequencies(),

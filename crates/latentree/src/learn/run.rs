@@ -22,6 +22,7 @@ use crate::moments::{Accumulator as _, PairMoments, Summary, fold};
 use crate::observer::{Observer, Unwarned};
 use crate::parameters::em::rows_log_likelihood;
 use crate::parameters::{TreeMoments, gaussian_log_likelihood, independent};
+use crate::report::{has_few_pairs, poor_pairs};
 use crate::structure::{LearnedStructure, LearnerName};
 use crate::tree::Tree;
 
@@ -234,6 +235,7 @@ impl<'a> Run<'a> {
             ModelFile::LatentTree(model) => model.with_ordered_states()?.into(),
             tree @ ModelFile::Tree { .. } => tree,
         };
+        let file = self.with_poor_pairs(file, moments, rows)?;
         let mut free_parameters = None;
         let (mut log_likelihood, mut bic, mut validation) = (None, None, None);
         if let (ModelFile::LatentTree(model), Some(moments)) = (&file, moments) {
@@ -265,6 +267,24 @@ impl<'a> Run<'a> {
             warnings: self.observer.warnings(),
             stages: self.observer.stages(),
         })
+    }
+
+    /// The model with the pairs of columns that it explains badly, for whoever asks it without the data.
+    fn with_poor_pairs(&self, file: ModelFile, moments: Option<&Moments>, rows: Option<&dyn Rows>) -> Result<ModelFile> {
+        let (ModelFile::LatentTree(model), Some(moments)) = (&file, moments) else { return Ok(file) };
+        if !has_few_pairs(model) {
+            return Ok(file);
+        }
+        let poor = match (moments.are_of_other_columns(), rows) {
+            (false, _) => poor_pairs(model, &moments.whole),
+            (true, Some(rows)) => {
+                let plain = fold(&mut *rows.open()?, PairMoments::new(Arc::clone(model.schema()))?, &Unwarned(self.observer))?;
+                poor_pairs(model, &plain)
+            }
+            (true, None) => Vec::new(),
+        };
+        let provenance = Provenance { poor_pairs: poor, ..model.provenance().clone() };
+        Ok(model.clone().with_provenance(provenance).into())
     }
 
     /// Log-likelihood and BIC, from moments where they suffice, else from the rows where they are at hand.

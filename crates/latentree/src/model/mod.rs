@@ -14,6 +14,7 @@ pub(crate) mod test_models;
 pub use distribution::{Distribution, Emission, Table};
 pub use edge_information::edge_information;
 pub use latent_tree::{Domain, Family, LatentTree, LatentTreeBuilder};
-pub use provenance::Provenance;
+pub use provenance::{PoorPair, Provenance};
 pub use reroot::Marginal;
 pub(crate) use size::{least_model_bytes, model_bytes, table_bytes};
+pub(crate) use state_order::values_of;

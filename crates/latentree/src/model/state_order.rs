@@ -267,7 +267,7 @@ fn of_table(table: &Table, kind: &Kind) -> Option<Given> {
 }
 
 /// The values of a column's labels, if they have an order.
-fn values_of(kind: &Kind) -> Option<Vec<f64>> {
+pub(crate) fn values_of(kind: &Kind) -> Option<Vec<f64>> {
     let labels = match kind {
         Kind::Binary { .. } => return Some(vec![0.0, 1.0]),
         Kind::Categorical { labels } => labels,

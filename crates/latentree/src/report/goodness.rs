@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::index::{NodeIx, VarIx};
 use crate::inference::{Inference, Score};
 use crate::model::edge_information;
-use crate::model::{Family, LatentTree};
+use crate::model::{Family, LatentTree, PoorPair};
 use crate::moments::{PairMoments, fold};
 use crate::observer::Observer;
 use crate::selection::pair_misfits;
@@ -117,6 +117,9 @@ pub struct Goodness {
     pub hidden_variables: Vec<HiddenVariable>,
     /// The pairs of discrete variables that the model explains worst, worst first; empty without rows.
     pub unexplained_pairs: Vec<UnexplainedPair>,
+    /// The pairs of columns that the model explains badly, beyond chance and by enough to matter, worst first; without rows, those of the data it was
+    /// learned from. See [`poor_pairs`](crate::report::poor_pairs).
+    pub poor_pairs: Vec<PoorPair>,
 }
 
 /// How many variables and pairs are listed.
@@ -124,7 +127,7 @@ pub struct Goodness {
 pub struct GoodnessOptions {
     /// Variables in the profile of each hidden variable.
     pub profile_variables: usize,
-    /// Pairs that the model explains worst.
+    /// Pairs that the model explains worst, of each kind.
     pub pairs: usize,
 }
 
@@ -146,12 +149,18 @@ pub fn goodness(
 ) -> Result<Goodness> {
     const MOST_COLUMNS: usize = 4000;
     let (mut fit, mut unexplained_pairs) = (None, Vec::new());
+    let mut poor_pairs = model.provenance().poor_pairs.clone();
     if let Some(rows) = rows {
         fit = Some(Inference::new(model).score(&mut *rows.open()?, observer, |_, _| Ok(()))?.into());
-        if model.schema().columns().len() <= MOST_COLUMNS && options.pairs > 0 && model.family() == Family::Discrete {
+        poor_pairs = Vec::new();
+        if model.schema().columns().len() <= MOST_COLUMNS && options.pairs > 0 {
             observer.stage("pairs", rows.n_rows_hint());
             let moments = fold(&mut *rows.open()?, PairMoments::new(model.schema().clone())?, observer)?;
-            unexplained_pairs = pairs(model, &moments, options.pairs)?;
+            if model.family() == Family::Discrete {
+                unexplained_pairs = pairs(model, &moments, options.pairs)?;
+            }
+            poor_pairs = super::poor_pairs(model, &moments);
+            poor_pairs.truncate(options.pairs);
         }
     }
     let tree = model.tree();
@@ -163,6 +172,7 @@ pub fn goodness(
         edges: edges(model),
         hidden_variables: hidden_variables(model, options.profile_variables),
         unexplained_pairs,
+        poor_pairs,
     })
 }
 

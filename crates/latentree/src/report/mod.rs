@@ -5,6 +5,8 @@
 mod channel;
 mod comparison;
 mod goodness;
+mod groups;
+mod misfits;
 mod page;
 mod profile;
 mod steps;
@@ -12,5 +14,7 @@ mod weak_pairs;
 
 pub use comparison::{Comparison, ParameterError, compare, parameter_error};
 pub use goodness::{EdgeStrength, Fit, Goodness, GoodnessOptions, HiddenVariable, ProfileVariable, UnexplainedPair, goodness};
+pub use groups::{Difference, Group, GroupState, Groups, find_node};
+pub use misfits::{has_few_pairs, poor_pairs};
 pub use page::{PageOptions, page};
 pub use weak_pairs::{WeakPairs, weak_pairs};

@@ -7,7 +7,6 @@
 mod content;
 mod embed;
 mod labels;
-mod pairs;
 mod payload;
 mod rows;
 #[cfg(test)]
@@ -19,6 +18,7 @@ use self::content::Facts;
 use self::labels::Labels;
 use self::payload::{Details, Export, Fit, Misfit, MisfitTable, Payload, Row, Rows, Side, cut, finite, short};
 use self::rows::DataView;
+use super::misfits::{Misfits, worst};
 use super::steps::Steps;
 use crate::data::BatchSource;
 use crate::error::{Error, Place, Result};
@@ -37,6 +37,8 @@ const CUT_NAME: usize = 120;
 const ALL_ROWS: usize = 60_000;
 /// Bytes of the exports in the page.
 const MOST_EXPORT_BYTES: usize = 4 << 20;
+/// Pairs that are listed as explained badly.
+const SHOWN_MISFITS: usize = 60;
 /// An export larger than this is not even tried to pack.
 const MOST_RAW_BYTES: usize = 100 << 20;
 
@@ -151,8 +153,10 @@ fn payload(
         }
         (_, None) => None,
     };
-    let misfits =
-        data.as_ref().and_then(|(model, data)| Some(misfits(model, &facts, pairs::worst(model, steps.as_ref(), data)?)));
+    let misfits = data.as_ref().and_then(|(model, data)| {
+        let found = worst(model, steps.as_ref(), data.moments.as_ref()?, &data.pair_columns, SHOWN_MISFITS);
+        Some(misfits(model, &facts, found))
+    });
     let rows = data.as_ref().map(|(_, data)| typical_rows(data, &facts.shown_states)).unwrap_or_default();
     let labels = match view.model() {
         Some(model) => Labels::new(model, &facts.profiles, &facts.shown_states, &facts.members, &rows),
@@ -208,7 +212,7 @@ fn typical_rows(data: &DataView, shown_states: &BTreeMap<usize, Vec<usize>>) -> 
     shown.collect()
 }
 
-fn misfits(model: &LatentTree, facts: &Facts, found: pairs::Misfits) -> MisfitTable {
+fn misfits(model: &LatentTree, facts: &Facts, found: Misfits) -> MisfitTable {
     let side = |column: ColIx, label: Option<usize>| {
         let node = model.node_of(model.schema().variable_of(column));
         Side(node.get(), facts.members.binary_search(&column).ok(), label)

@@ -260,7 +260,7 @@ fn pairs_are_judged_against_the_joint_distribution_of_the_model() {
         let steps = Steps::new(&model);
         let columns = vec![Vec::new(); model.tree().n_nodes()];
         let view = rows::read(&model, &mut rows.source(), 3, &columns, &Silent).unwrap();
-        let found = pairs::worst(&model, Some(&steps), &view).unwrap();
+        let found = worst(&model, Some(&steps), view.moments.as_ref().unwrap(), &view.pair_columns, SHOWN_MISFITS);
         let inference = Inference::new(&model);
         for misfit in &found.worst {
             let nodes = misfit.columns.map(|column| model.node_of(model.schema().variable_of(column)));

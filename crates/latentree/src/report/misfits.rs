@@ -6,16 +6,23 @@
 
 use rayon::prelude::*;
 
-use super::rows::DataView;
+use super::steps::{Content, Steps, chain};
 use crate::index::{ColIx, NodeIx};
-use crate::model::{Family, LatentTree, Marginal};
+use crate::model::{Family, LatentTree, Marginal, PoorPair};
 use crate::moments::PairMoments;
-use crate::report::steps::{Content, Steps};
 
 /// Pairs that are kept.
-const KEPT: usize = 60;
+const KEPT: usize = 200;
 /// A count and its expectation must reach this to be judged.
 const LEAST_COUNT: f64 = 5.0;
+/// Standard errors that a poor pair is from the model at least; among the 4.5 million pairs of 3,000 columns of a true model, two are.
+const POOR_ERRORS: f64 = 5.0;
+/// By what share of the larger one the two shares of a poor pair differ at least.
+const POOR_SHARE: f64 = 0.1;
+/// By how much the two correlations of a poor pair differ at least.
+const POOR_CORRELATION: f64 = 0.05;
+/// Features of all columns together for which pairs are looked at.
+const MOST_FEATURES: usize = 3000;
 
 /// A pair of columns and how far the model is from the data.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,17 +68,84 @@ struct Place {
     marginal: Vec<(f64, f64)>,
 }
 
-/// The pairs that are explained worst.
-pub(super) fn worst(model: &LatentTree, steps: Option<&Steps>, data: &DataView) -> Option<Misfits> {
-    let data = &Counted { moments: data.moments.as_ref()?, pair_columns: &data.pair_columns };
+/// The pairs that are explained worst, at most `most`; the moments' columns are `pair_columns` of the model's.
+pub(super) fn worst(
+    model: &LatentTree,
+    steps: Option<&Steps>,
+    moments: &PairMoments,
+    pair_columns: &[ColIx],
+    most: usize,
+) -> Misfits {
+    let data = &Counted { moments, pair_columns };
     let mut all = match steps {
         Some(steps) if model.family() == Family::Discrete => discrete(model, steps, data),
         _ => gaussian(model, data),
     };
     all.n_columns = data.pair_columns.len();
     all.worst.sort_by(|a, b| b.z.abs().total_cmp(&a.z.abs()).then(a.columns.cmp(&b.columns)));
-    all.worst.truncate(KEPT);
-    Some(all)
+    all.worst.truncate(most.min(KEPT));
+    all
+}
+
+/// Whether the pairs of a model's columns are few enough to be looked at.
+#[must_use]
+pub fn has_few_pairs(model: &LatentTree) -> bool {
+    let columns = model.schema().columns();
+    columns.iter().map(|column| column.kind.n_states().unwrap_or(1)).sum::<usize>() <= MOST_FEATURES
+}
+
+/// The pairs of columns that a model explains badly, worst first: beyond chance, and by enough to matter.
+///
+/// A pair of labels is bad if the share of rows that have both is at least five standard errors from the model's and one of the two shares is at
+/// least a tenth below the other; a pair with a number if the two correlations differ by five standard errors and by 0.05. At most 200 are given, and
+/// none where [`has_few_pairs`] is false. The moments must be of the model's columns.
+///
+/// # Example
+/// ```
+/// use latentree::Silent;
+/// use latentree::inference::Inference;
+/// use latentree::moments::{PairMoments, fold};
+/// use latentree::report::poor_pairs;
+/// use latentree::simulate::{Shape, Simulation};
+/// // A model explains its own rows.
+/// let model = Simulation::new(Shape::DoubleStar, 8).model()?;
+/// let mut rows = Inference::new(&model).sampler(2000, 1);
+/// let moments = fold(&mut rows, PairMoments::new(model.schema().clone())?, &Silent)?;
+/// assert!(poor_pairs(&model, &moments).is_empty());
+/// # Ok::<(), latentree::Error>(())
+/// ```
+#[must_use]
+pub fn poor_pairs(model: &LatentTree, moments: &PairMoments) -> Vec<PoorPair> {
+    if !has_few_pairs(model) {
+        return Vec::new();
+    }
+    let steps = (model.family() == Family::Discrete).then(|| Steps::new(model));
+    let columns: Vec<ColIx> = (0..model.schema().columns().len()).map(ColIx::new).collect();
+    let found = worst(model, steps.as_ref(), moments, &columns, usize::MAX);
+    let is_poor = |it: &&Misfit| {
+        let error = (it.observed - it.expected).abs();
+        let matters = match it.is_correlation {
+            true => error >= POOR_CORRELATION,
+            false => error >= POOR_SHARE * it.observed.max(it.expected),
+        };
+        it.z.abs() >= POOR_ERRORS && matters
+    };
+    let schema = model.schema();
+    let pair = |it: &Misfit| {
+        let columns = it.columns.map(|column| schema.column(column));
+        let value = |end: usize| Some(columns[end].kind.labels()?[it.labels[end]?].clone());
+        PoorPair {
+            first: columns[0].name.clone(),
+            second: columns[1].name.clone(),
+            first_value: value(0),
+            second_value: value(1),
+            correlation: it.is_correlation,
+            observed: it.observed,
+            expected: it.expected,
+            z: it.z,
+        }
+    };
+    found.worst.iter().filter(is_poor).map(pair).collect()
 }
 
 fn joined(parts: Vec<Misfits>) -> Misfits {
@@ -120,11 +194,11 @@ fn discrete(model: &LatentTree, steps: &Steps, data: &Counted<'_>) -> Misfits {
                 let width = steps.marginals[node].len();
                 for &second in at_node[node].iter().filter(|&&second| second < first) {
                     seen[second] = true;
-                    let joint = crate::report::steps::chain(&carried, width, &places[second].means, places[second].n_features);
+                    let joint = chain(&carried, width, &places[second].means, places[second].n_features);
                     found.add(compare(own, &places[second], [first, second], &joint, data));
                 }
                 for step in steps.steps[node].iter().filter(|step| step.to != from) {
-                    let beyond = crate::report::steps::chain(&carried, width, &step.table, step.n_states);
+                    let beyond = chain(&carried, width, &step.table, step.n_states);
                     stack.push((step.to, node, beyond));
                 }
             }

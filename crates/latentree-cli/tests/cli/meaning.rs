@@ -1,0 +1,103 @@
+//! Groups of variables, labels, and warnings about badly explained pairs.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::harness::Folder;
+
+fn names(list: &Value) -> Vec<String> {
+    list.as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn groups_are_told_by_learn_and_describe_and_hold_each_variable_once() {
+    let folder = Folder::with_clinic();
+    let learned = folder.json("learn clinic.csv -o m.json");
+    let described = folder.json("describe m.json");
+    assert_eq!(learned["groups"], described["groups"]);
+    let groups = learned["groups"].as_array().unwrap();
+    let broad: Vec<&Value> = groups.iter().filter(|group| group["level"] == 1).collect();
+    let variables: Vec<String> = broad.iter().flat_map(|group| names(&group["variables"])).collect();
+    assert_eq!(variables.len(), variables.iter().collect::<BTreeSet<_>>().len());
+    assert_eq!(variables.len() as u64, learned["observed"].as_u64().unwrap());
+    let known: BTreeSet<&str> = groups.iter().map(|group| group["name"].as_str().unwrap()).collect();
+    for group in groups {
+        assert!(group["parent"].as_str().is_none_or(|parent| known.contains(parent)));
+        assert_eq!(names(&group["variables"]).len(), group["information"].as_array().unwrap().len());
+        let shares: f64 = group["states"].as_array().unwrap().iter().map(|state| state["share"].as_f64().unwrap()).sum();
+        assert!((shares - 1.0).abs() < 1e-9);
+        let description = group["states"][1]["description"].as_str().unwrap();
+        assert!(
+            description.starts_with("state 1, ") && description.contains("% of rows: ") && description.contains(" instead of ")
+        );
+    }
+    let (of_learn, of_describe) = (folder.succeed("learn clinic.csv -o m.json"), folder.succeed("describe m.json"));
+    for group in broad {
+        let label = group["label"].as_str().unwrap();
+        assert!(of_learn.contains(label) && of_describe.contains(label), "{label}");
+    }
+}
+
+#[test]
+fn labels_are_taken_where_names_are() {
+    let folder = Folder::with_clinic();
+    let learned = folder.json("learn clinic.csv -o m.json");
+    let group = &learned["groups"][0];
+    let (name, label) = (group["name"].as_str().unwrap(), group["label"].as_str().unwrap());
+    let asked = |of: &str, given: &str| {
+        folder.run_with(&["query", "m.json", "--json", "--of", of, "--given", given], b"").success("query")
+    };
+    let plain = label.to_uppercase().replace(" · ", "+");
+    for called in [label, &plain] {
+        assert_eq!(asked(called, "copd=1"), asked(name, "copd=1"));
+        assert_eq!(asked("copd", &format!("{called}=1")), asked("copd", &format!("{name}=1")));
+    }
+    assert!(folder.run_with(&["describe", "m.json", "--of", label], b"").success("describe").starts_with(label));
+    let failed = folder.run_with(&["query", "m.json", "--of", "no such · label"], b"");
+    assert_eq!(failed.code, Some(2));
+    assert!(failed.stderr.contains("no such"), "{}", failed.stderr);
+    assert_eq!(folder.run("describe clinic.csv --of h1").code, Some(2));
+}
+
+/// Two causes of four columns each, and a column of the second that copies one of the first: a tree that keeps the causes apart cannot have that.
+fn copied() -> String {
+    let mut text = "a1,a2,a3,a4,b1,b2,b3,b4\n".to_owned();
+    let mut state = 12345_u64;
+    let mut draw = |p: f64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) as f64 / (1_u64 << 31) as f64) < p
+    };
+    for _ in 0..3000 {
+        let causes = [draw(0.4), draw(0.4)];
+        let mut cells: Vec<bool> = (0..8).map(|ix| draw(if causes[ix / 4] { 0.85 } else { 0.1 })).collect();
+        cells[4] = cells[0];
+        let cells: Vec<&str> = cells.iter().map(|&cell| if cell { "1" } else { "0" }).collect();
+        text.push_str(&(cells.join(",") + "\n"));
+    }
+    text
+}
+
+#[test]
+fn an_answer_that_depends_on_a_badly_explained_pair_says_so() {
+    let folder = Folder::new();
+    folder.write("d.csv", copied().as_bytes());
+    folder.write("t.nwk", b"((a1,a2,a3,a4)h1,(b1,b2,b3,b4)h2);");
+    folder.succeed("learn d.csv --tree t.nwk --parameters em -o m.json");
+    let query = |given: &str, of: &str| folder.json(&format!("query m.json --given {given} --of {of}"));
+    let warned = query("a1=1", "b1");
+    let warning = warned["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("a1 and b1") && warning.contains("explains badly"), "{warning}");
+    assert_eq!(query("a2=1", "a3")["warnings"], serde_json::json!([]));
+    let told = folder.run("query m.json --given a1=1 --of b1");
+    assert!(told.stderr.contains("a1 and b1"), "{}", told.stderr);
+    assert!(folder.json("infer m.json d.csv -o o.csv")["warnings"][0].as_str().unwrap().contains("a1 and b1"));
+    let described = folder.json("describe m.json d.csv");
+    let worst = &described["poor_pairs"][0];
+    assert_eq!((worst["first"].as_str(), worst["second"].as_str()), (Some("a1"), Some("b1")));
+    assert!(worst["z"].as_f64().unwrap().abs() > 5.0);
+    assert!(folder.succeed("describe m.json d.csv").contains("a1 and b1"));
+    // Models of earlier versions have no list of pairs.
+    folder.succeed("simulate --shape double-star --observed 8 --rows 10 --model s.json --data s.csv");
+    assert_eq!(folder.json("describe s.json")["poor_pairs"], serde_json::json!([]));
+}

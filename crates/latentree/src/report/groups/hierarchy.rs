@@ -1,0 +1,220 @@
+//! From a dozen broad groups to fine ones: the cover, applied again inside each group.
+
+use super::cover::{Choice, greedy, knee};
+use super::information::{LITTLE, Says, Scale, Walks};
+use crate::index::NodeIx;
+
+/// A tree of at most this many hidden nodes is shown in one level, each of them a group.
+const FEW_HIDDEN: usize = 12;
+/// Broad groups of a larger tree.
+const BROAD: std::ops::RangeInclusive<usize> = 8..=20;
+/// Finer groups inside a group.
+const FINER: std::ops::RangeInclusive<usize> = 2..=10;
+/// Variables of a group that is not divided further.
+const FEW_VARIABLES: usize = 12;
+/// Variables of a finer group, and of a broad one of a large tree.
+const LEAST_VARIABLES: usize = 2;
+const LEAST_OF_BROAD: usize = 3;
+/// A finer group adds at least this share of what the groups before it say.
+const LEAST_GAIN: f64 = 0.02;
+/// A variable, or hidden node, about which a group says less than this share of what there is to say is not put under it.
+const WEAK: f64 = 0.005;
+
+/// A group before it is described.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// `None` for what no group tells much of.
+    pub(super) node: Option<NodeIx>,
+    /// From 1, the broad groups.
+    pub(super) level: usize,
+    /// Place of the group around it.
+    pub(super) parent: Option<usize>,
+    /// Observed nodes, the most informative first, with what the group tells of them in nats.
+    pub(super) variables: Vec<(NodeIx, f64)>,
+    /// Hidden nodes, its own first.
+    pub(super) hidden: Vec<NodeIx>,
+}
+
+struct Hierarchy<'a> {
+    walks: &'a Walks<'a>,
+    scales: Vec<Scale>,
+    hidden: Vec<NodeIx>,
+    observed: Vec<NodeIx>,
+    says: Vec<Vec<Says>>,
+    found: Vec<Found>,
+}
+
+/// What is shared out between groups: places in `observed`, with the share that the group says of each, and in `hidden`.
+struct Share {
+    variables: Vec<(usize, f64)>,
+    hidden: Vec<usize>,
+}
+
+/// All groups, each before the finer ones inside it.
+pub(super) fn hierarchy(walks: &Walks<'_>) -> Vec<Found> {
+    let tree = walks.model.tree();
+    let (observed, hidden): (Vec<NodeIx>, Vec<NodeIx>) = tree.node_ixs().partition(|&node| tree.is_observed(node));
+    if hidden.is_empty() {
+        return Vec::new();
+    }
+    let mut places = vec![None; tree.n_nodes()];
+    observed.iter().enumerate().for_each(|(place, node)| places[node.get()] = Some(place as u32));
+    let scales = walks.scales();
+    let says = walks.all(&hidden, &places, &scales);
+    let mut all = Hierarchy { walks, scales, hidden, observed, says, found: Vec::new() };
+    all.broad();
+    all.found
+}
+
+impl Hierarchy<'_> {
+    fn broad(&mut self) {
+        let mut covered = vec![0.0; self.observed.len()];
+        let candidates: Vec<usize> = (0..self.hidden.len()).collect();
+        let is_small = candidates.len() <= FEW_HIDDEN;
+        let most = if is_small { FEW_HIDDEN } else { *BROAD.end() };
+        let mut chosen: Vec<Choice> = greedy(&self.says, &candidates, &mut covered, most);
+        if !is_small {
+            chosen.truncate(knee(&chosen, *BROAD.start()));
+        }
+        let mut centres: Vec<usize> = chosen.iter().map(|it| it.candidate).collect();
+        if is_small {
+            // Nodes that add nothing are shown too, last.
+            centres.extend(candidates.iter().filter(|candidate| !chosen.iter().any(|it| it.candidate == **candidate)));
+        }
+        let variables: Vec<usize> = (0..self.observed.len()).collect();
+        let least = if is_small { 0 } else { LEAST_OF_BROAD };
+        let (shares, rest) = self.settled(&mut centres, None, &variables, &candidates, least);
+        let first = self.found.len();
+        for (&centre, share) in centres.iter().zip(&shares) {
+            self.push(Some(centre), 1, None, share);
+        }
+        if !rest.variables.is_empty() {
+            self.push(None, 1, None, &rest);
+        }
+        if !is_small {
+            for (ix, (&centre, share)) in centres.iter().zip(&shares).enumerate() {
+                self.divide(Some(centre), 1, first + ix, share);
+            }
+            if !rest.variables.is_empty() {
+                self.divide(None, 1, first + centres.len(), &rest);
+            }
+        }
+        for ix in first..self.found.len() {
+            self.fill(ix);
+        }
+    }
+
+    /// Adds the groups inside a group.
+    fn divide(&mut self, centre: Option<usize>, level: usize, parent: usize, share: &Share) {
+        if share.variables.len() <= FEW_VARIABLES {
+            return;
+        }
+        // Variables of other groups count for nothing here.
+        let mut covered = vec![f32::INFINITY; self.observed.len()];
+        share.variables.iter().for_each(|&(variable, told)| covered[variable] = told as f32);
+        let candidates: Vec<usize> = share.hidden.iter().copied().filter(|&it| Some(it) != centre).collect();
+        let mut chosen = greedy(&self.says, &candidates, &mut covered, *FINER.end());
+        let mut told: f64 = share.variables.iter().map(|it| it.1).sum();
+        let telling = chosen.iter().take_while(|choice| {
+            told += choice.gain;
+            choice.gain >= LEAST_GAIN * told
+        });
+        let n_telling = telling.count();
+        chosen.truncate(n_telling);
+        chosen.truncate(knee(&chosen, *FINER.start()));
+        let mut finer: Vec<usize> = chosen.iter().map(|it| it.candidate).collect();
+        let variables: Vec<usize> = share.variables.iter().map(|it| it.0).collect();
+        let (shares, _) = self.settled(&mut finer, centre, &variables, &candidates, LEAST_VARIABLES);
+        let begun = self.found.len();
+        for (&it, share) in finer.iter().zip(&shares) {
+            self.push(Some(it), level + 1, Some(parent), share);
+        }
+        for (ix, (&it, share)) in finer.iter().zip(&shares).enumerate() {
+            self.divide(Some(it), level + 1, begun + ix, share);
+        }
+    }
+
+    /// Shares out variables and hidden nodes; centres with fewer than `least` variables are dropped, one after the other, from the last.
+    fn settled(
+        &self,
+        centres: &mut Vec<usize>,
+        around: Option<usize>,
+        variables: &[usize],
+        hidden: &[usize],
+        least: usize,
+    ) -> (Vec<Share>, Share) {
+        loop {
+            let all: Vec<usize> = centres.iter().copied().chain(around).collect();
+            let (shares, rest) = self.shared(&all, variables, hidden);
+            match (0..centres.len()).rev().find(|&ix| shares[ix].variables.len() < least) {
+                Some(ix) => drop(centres.remove(ix)),
+                None => return (shares, rest),
+            }
+        }
+    }
+
+    /// Shares out variables and hidden nodes: each to the centre that says most about it, the weak ones to none.
+    fn shared(&self, centres: &[usize], variables: &[usize], hidden: &[usize]) -> (Vec<Share>, Share) {
+        let mut best_of_variable: Vec<Option<(usize, f64)>> = vec![None; self.observed.len()];
+        let mut best_of_node: Vec<Option<(usize, f64)>> = vec![None; self.walks.model.tree().n_nodes()];
+        let raise = |best: &mut Option<(usize, f64)>, ix: usize, share: f64| {
+            if best.is_none_or(|best| share > best.1) {
+                *best = Some((ix, share));
+            }
+        };
+        for (ix, &centre) in centres.iter().enumerate() {
+            for it in &self.says[centre] {
+                raise(&mut best_of_variable[it.variable as usize], ix, f64::from(it.share));
+            }
+            self.walks.visit(self.hidden[centre], LITTLE, |node, nats| {
+                raise(&mut best_of_node[node.get()], ix, self.scales[node.get()].share(nats));
+            });
+        }
+        let mut shares: Vec<Share> =
+            centres.iter().map(|&centre| Share { variables: Vec::new(), hidden: vec![centre] }).collect();
+        let mut rest = Share { variables: Vec::new(), hidden: Vec::new() };
+        for &variable in variables {
+            match best_of_variable[variable].filter(|best| best.1 >= WEAK) {
+                Some((ix, share)) => shares[ix].variables.push((variable, share)),
+                None => rest.variables.push((variable, 0.0)),
+            }
+        }
+        for &it in hidden.iter().filter(|it| !centres.contains(it)) {
+            match best_of_node[self.hidden[it].get()].filter(|best| best.1 >= WEAK) {
+                Some((ix, _)) => shares[ix].hidden.push(it),
+                None => rest.hidden.push(it),
+            }
+        }
+        (shares, rest)
+    }
+
+    fn push(&mut self, centre: Option<usize>, level: usize, parent: Option<usize>, share: &Share) {
+        let mut variables: Vec<(NodeIx, f64)> =
+            share.variables.iter().map(|&(variable, share)| self.in_nats(variable, share)).collect();
+        variables.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        self.found.push(Found {
+            node: centre.map(|it| self.hidden[it]),
+            level,
+            parent,
+            variables,
+            hidden: share.hidden.iter().map(|&it| self.hidden[it]).collect(),
+        });
+    }
+
+    /// A group that tells most of no variable lists those that it tells most of.
+    fn fill(&mut self, ix: usize) {
+        const LISTED: usize = 6;
+        let Some(node) = self.found[ix].node.filter(|_| self.found[ix].variables.is_empty()) else { return };
+        let place = self.hidden.binary_search(&node).expect("a group is a hidden node");
+        let says = self.says[place].iter().map(|it| self.in_nats(it.variable as usize, f64::from(it.share)));
+        let mut listed: Vec<(NodeIx, f64)> = says.collect();
+        listed.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        listed.truncate(LISTED);
+        self.found[ix].variables = listed;
+    }
+
+    fn in_nats(&self, variable: usize, share: f64) -> (NodeIx, f64) {
+        let node = self.observed[variable];
+        (node, self.scales[node.get()].nats(share))
+    }
+}

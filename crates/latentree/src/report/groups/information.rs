@@ -1,0 +1,188 @@
+//! Exact information between hidden nodes and all others, from the model alone.
+//!
+//! Along a path information only falls (the data-processing inequality), so a walk from a node may stop where little is left: what is not
+//! visited has less. Discrete nodes pass the distribution given each state of the origin along the tree; in a Gaussian tree correlations
+//! multiply and `I = −½ ln(1 − ρ²)`.
+
+use rayon::prelude::*;
+
+use crate::index::NodeIx;
+use crate::model::{Family, LatentTree, Marginal};
+use crate::report::profile;
+use crate::report::steps::{Content, Steps, chain};
+
+/// Pairs of a hidden node and a variable that are kept in all; the least informative ones of a node go first.
+const MOST_PAIRS: usize = 16 << 20;
+/// Where more pairs than this are to be looked at, walks stop at `LITTLE`.
+const ALL_PAIRS: usize = 4 << 20;
+/// Nats beyond which a walk of a large tree stops.
+pub(super) const LITTLE: f64 = 1e-5;
+/// Correlations are taken to be at most this far from ±1.
+const LEAST_NOISE: f64 = 1e-12;
+
+/// What a hidden node says about a variable.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Says {
+    /// The variable, by its place in the list of observed nodes.
+    pub(super) variable: u32,
+    /// Which share of what there is to say, from 0 to 1; see [`Scale`].
+    pub(super) share: f32,
+}
+
+/// What there is to say about a node: nats and shares of it.
+///
+/// Of labels, the share is `I / H`, the part of the entropy; of numbers it is `1 − e^(−2I)`, which is ρ² of Gaussian variables. Shares let every
+/// variable count alike: in nats, a common word or a variable of many labels would outweigh many others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Scale {
+    /// Entropy of the labels in nats.
+    Entropy(f64),
+    /// A number.
+    Number,
+}
+
+impl Scale {
+    pub(super) fn share(self, nats: f64) -> f64 {
+        match self {
+            Self::Entropy(entropy) if entropy > 0.0 => (nats / entropy).min(1.0),
+            Self::Entropy(_) => 0.0,
+            Self::Number => -(-2.0 * nats).exp_m1(),
+        }
+    }
+
+    pub(super) fn nats(self, share: f64) -> f64 {
+        match self {
+            Self::Entropy(entropy) => share * entropy,
+            Self::Number => -0.5 * (1.0 - share).max(LEAST_NOISE).ln(),
+        }
+    }
+}
+
+/// A model, ready for walks.
+#[derive(Debug)]
+pub(super) struct Walks<'a> {
+    pub(super) model: &'a LatentTree,
+    pub(super) marginals: Vec<Marginal>,
+    pub(super) kind: Kind,
+}
+
+/// The arithmetic of a walk.
+#[derive(Debug)]
+pub(super) enum Kind {
+    Discrete(Steps),
+    /// Correlations by node, with its parent.
+    Gaussian(Vec<f64>),
+}
+
+impl<'a> Walks<'a> {
+    pub(super) fn new(model: &'a LatentTree) -> Self {
+        let marginals = model.marginals();
+        let kind = match model.family() {
+            Family::Discrete => Kind::Discrete(Steps::new(model)),
+            Family::Gaussian => Kind::Gaussian(profile::correlations(model, &marginals)),
+        };
+        Self { model, marginals, kind }
+    }
+
+    /// Visits the nodes that a hidden node says at least `least` nats about, itself left out.
+    pub(super) fn visit(&self, origin: NodeIx, least: f64, mut found: impl FnMut(NodeIx, f64)) {
+        match &self.kind {
+            Kind::Discrete(steps) => visit_discrete(steps, origin.get(), least, &mut found),
+            Kind::Gaussian(correlations) => self.visit_gaussian(correlations, origin, least, &mut found),
+        }
+    }
+
+    fn visit_gaussian(&self, correlations: &[f64], origin: NodeIx, least: f64, found: &mut dyn FnMut(NodeIx, f64)) {
+        let mut stack = vec![(origin, None, 1.0)];
+        while let Some((node, from, correlation)) = stack.pop() {
+            for link in self.model.tree().links(node).iter().filter(|link| Some(link.to) != from) {
+                let child = if self.model.parent(node) == Some(link.to) { node } else { link.to };
+                let beyond = correlation * correlations[child.get()];
+                let nats = gaussian_information(beyond);
+                if nats >= least {
+                    found(link.to, nats);
+                    stack.push((link.to, Some(node), beyond));
+                }
+            }
+        }
+    }
+
+    /// What there is to say about each node; about a group, as about its most varied member of labels.
+    pub(super) fn scales(&self) -> Vec<Scale> {
+        let Kind::Discrete(steps) = &self.kind else { return vec![Scale::Number; self.model.tree().n_nodes()] };
+        let own = |marginal: &Vec<f64>| if marginal.is_empty() { Scale::Number } else { Scale::Entropy(entropy(marginal)) };
+        let mut scales: Vec<Scale> = steps.marginals.iter().map(own).collect();
+        for (parent, attached) in steps.attached.iter().enumerate() {
+            let above = &steps.marginals[parent];
+            for it in attached.iter().filter(|it| it.content == Content::Labels) {
+                let own = entropy(&chain(above, above.len(), &it.outcomes, it.n_outcomes));
+                let known = match scales[it.node] {
+                    Scale::Entropy(known) => known,
+                    Scale::Number => 0.0,
+                };
+                scales[it.node] = Scale::Entropy(known.max(own));
+            }
+        }
+        scales
+    }
+
+    /// What each of these hidden nodes says about each variable; `places` are the places of the observed nodes, by node.
+    pub(super) fn all(&self, hidden: &[NodeIx], places: &[Option<u32>], scales: &[Scale]) -> Vec<Vec<Says>> {
+        let n_observed = places.iter().flatten().count();
+        let least = if hidden.len().saturating_mul(n_observed) > ALL_PAIRS { LITTLE } else { 0.0 };
+        let most = (MOST_PAIRS / hidden.len().max(1)).max(64);
+        let of_node = |&node: &NodeIx| {
+            let mut says = Vec::new();
+            self.visit(node, least, |other, nats| {
+                if let (Some(variable), true) = (places[other.get()], nats > 0.0) {
+                    says.push(Says { variable, share: scales[other.get()].share(nats) as f32 });
+                }
+            });
+            if says.len() > most {
+                says.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.variable.cmp(&b.variable)));
+                says.truncate(most);
+            }
+            says.sort_unstable_by_key(|says| says.variable);
+            says.shrink_to_fit();
+            says
+        };
+        hidden.par_iter().map(of_node).collect()
+    }
+}
+
+fn visit_discrete(steps: &Steps, origin: usize, least: f64, found: &mut dyn FnMut(NodeIx, f64)) {
+    let prior = &steps.marginals[origin];
+    let n_states = prior.len();
+    let mut identity = vec![0.0; n_states * n_states];
+    (0..n_states).for_each(|state| identity[state * (n_states + 1)] = 1.0);
+    let mut stack = vec![(origin, usize::MAX, identity)];
+    while let Some((node, from, given)) = stack.pop() {
+        let width = steps.marginals[node].len();
+        for step in steps.steps[node].iter().filter(|step| step.to != from) {
+            let beyond = chain(&given, width, &step.table, step.n_states);
+            let nats = crate::information::of_table(prior, &beyond, step.n_states);
+            if nats >= least {
+                found(NodeIx::new(step.to), nats);
+                stack.push((step.to, node, beyond));
+            }
+        }
+        // Members of a group are one variable, known by its most telling member.
+        let mut members: Vec<(usize, f64)> = Vec::new();
+        for column in &steps.attached[node] {
+            let outcomes = chain(&given, width, &column.outcomes, column.n_outcomes);
+            members.push((column.node, crate::information::of_table(prior, &outcomes, column.n_outcomes)));
+        }
+        members.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        members.dedup_by_key(|member| member.0);
+        members.into_iter().filter(|member| member.1 >= least).for_each(|(node, nats)| found(NodeIx::new(node), nats));
+    }
+}
+
+/// Information of two Gaussian variables with this correlation.
+pub(super) fn gaussian_information(correlation: f64) -> f64 {
+    -0.5 * (1.0 - correlation * correlation).max(LEAST_NOISE).ln()
+}
+
+fn entropy(values: &[f64]) -> f64 {
+    values.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
+}

@@ -1,0 +1,139 @@
+//! Labels of hidden nodes: the variables that tell most of them, by which a person knows what they are about.
+//!
+//! A label names what is *more* likely, or larger, outside of state 0; states are ordered so that state 0 is the one with least of everything.
+
+use std::collections::HashSet;
+
+use super::features::{Difference, Feature};
+use super::information::{Kind, Walks, gaussian_information};
+use crate::index::NodeIx;
+use crate::model::Marginal;
+use crate::report::profile::{Lengths, most_informative, nearest};
+
+/// Between the variables of a label.
+pub(super) const SEPARATOR: &str = " · ";
+/// Variables in a label, unless more are needed to tell it from others.
+const NAMED: usize = 2;
+/// Characters of a variable's name in a label.
+const NAME_LENGTH: usize = 40;
+/// Hidden nodes of more states than this are not described.
+const MOST_STATES: usize = 64;
+
+/// What is known of a hidden node, in the order of information.
+#[derive(Debug)]
+pub(super) enum About {
+    /// Columns by its states.
+    States { prior: Vec<f64>, features: Vec<Feature> },
+    /// Variables of a Gaussian node, when it is one standard deviation higher.
+    Number(Vec<Difference>),
+}
+
+/// Looks at the variables that tell most of a node: those of its group, where they suffice.
+pub(super) struct Observer<'a> {
+    walks: &'a Walks<'a>,
+    lengths: Option<Lengths>,
+}
+
+impl<'a> Observer<'a> {
+    pub(super) fn new(walks: &'a Walks<'a>) -> Self {
+        let lengths = match &walks.kind {
+            Kind::Discrete(_) => None,
+            Kind::Gaussian(correlations) => Some(Lengths::new(walks.model.tree(), |node, link| {
+                let child = if walks.model.parent(node) == Some(link.to) { node } else { link.to };
+                let correlation = correlations[child.get()];
+                (-correlation.abs().max(1e-300).ln(), correlation.signum())
+            })),
+        };
+        Self { walks, lengths }
+    }
+
+    pub(super) fn about(&self, node: NodeIx, wanted: usize, own: &dyn Fn(NodeIx) -> bool) -> About {
+        let model = self.walks.model;
+        match (&self.walks.kind, &self.lengths) {
+            (Kind::Discrete(steps), _) => {
+                let prior = steps.marginals[node.get()].clone();
+                let mut features = Vec::new();
+                if prior.len() <= MOST_STATES {
+                    let found = most_informative(model.tree(), steps, node.get(), None, wanted);
+                    features.extend(found.iter().map(|found| Feature::new(model, found, prior.len())));
+                    if features.iter().filter(|feature| own(feature.node)).count() >= NAMED {
+                        features.retain(|feature| own(feature.node));
+                    }
+                }
+                About::States { prior, features }
+            }
+            (Kind::Gaussian(_), Some(lengths)) => {
+                let mut found = nearest(model.tree(), lengths, node.get(), None, wanted);
+                let towards: f64 = found.iter().map(|it| it.2 * gaussian_information((-it.1).exp())).sum();
+                if found.iter().filter(|it| own(NodeIx::new(it.0))).count() >= NAMED {
+                    found.retain(|it| own(NodeIx::new(it.0)));
+                }
+                let differences = found.iter().filter_map(|&(it, length, sign)| {
+                    let Marginal::Gaussian { mean, variance } = self.walks.marginals[it] else { return None };
+                    let shift = sign * towards.signum() * (-length).exp() * variance.sqrt();
+                    Some(Difference {
+                        node: NodeIx::new(it),
+                        column: model.tree().name(NodeIx::new(it)).to_owned(),
+                        value: None,
+                        is_mean: true,
+                        inside: mean + shift,
+                        outside: mean,
+                    })
+                });
+                About::Number(differences.collect())
+            }
+            (Kind::Gaussian(_), None) => unreachable!("a Gaussian tree has lengths"),
+        }
+    }
+}
+
+impl About {
+    /// The columns that rise outside of state 0; where none does, those that fall.
+    fn telling(&self) -> Vec<String> {
+        let differences: Vec<(Difference, bool)> = match self {
+            Self::States { prior, features } => {
+                let told = |feature: &Feature| {
+                    let told = feature.difference(prior, &|state| state > 0)?;
+                    let in_each = feature.rises_in_each(prior, &told);
+                    Some((told, in_each))
+                };
+                features.iter().filter_map(told).collect()
+            }
+            Self::Number(differences) => differences.iter().map(|it| (it.clone(), it.inside > it.outside)).collect(),
+        };
+        let rising = |it: &&(Difference, bool)| it.0.inside > it.0.outside;
+        let mut names: Vec<String> = differences.iter().filter(|it| it.1).filter(rising).map(|it| cut(&it.0.name())).collect();
+        if names.is_empty() {
+            names = differences.iter().filter(rising).map(|it| cut(&it.0.name())).collect();
+        }
+        if names.is_empty() {
+            let falling = differences.iter().filter(|it| it.0.inside < it.0.outside);
+            names = falling.map(|it| format!("{} {}", if it.0.is_mean { "low" } else { "no" }, cut(&it.0.name()))).collect();
+        }
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        names
+    }
+}
+
+/// Gives a node a label that no other has; `taken` holds all labels and names.
+pub(super) fn label(about: &About, name: &str, taken: &mut HashSet<String>) -> String {
+    let names = about.telling();
+    let lengths = NAMED.min(names.len())..=names.len();
+    let distinct = lengths.map(|n| names[..n].join(SEPARATOR)).find(|label| !label.is_empty() && !taken.contains(label));
+    let label = distinct.unwrap_or_else(|| match names.len() {
+        0 => name.to_owned(),
+        n => format!("{} ({name})", names[..n.min(NAMED)].join(SEPARATOR)),
+    });
+    taken.insert(label.clone());
+    label
+}
+
+fn cut(name: &str) -> String {
+    let clean: String = name.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
+    let clean = clean.trim();
+    match clean.char_indices().nth(NAME_LENGTH) {
+        Some((end, _)) => format!("{}…", &clean[..end]),
+        None => clean.to_owned(),
+    }
+}

@@ -1,0 +1,318 @@
+//! What a tree of hidden variables is about: groups of variables, from a dozen broad ones to fine ones, each described in words.
+//!
+//! Everything is computed from the model alone, exactly. The hidden nodes shown are those that together say most about the observed variables
+//! (see `cover`), not those that say most each: neighbours on a chain say the same. A variable belongs to the one that says most about it, and so
+//! does every other hidden node.
+
+mod cover;
+mod features;
+mod hierarchy;
+mod information;
+mod labels;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::collections::HashSet;
+
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+pub use self::features::Difference;
+use self::features::{Feature, percent};
+use self::hierarchy::{Found, hierarchy};
+use self::information::Walks;
+use self::labels::{About, Observer, SEPARATOR, label};
+use crate::error::{Error, Result};
+use crate::index::NodeIx;
+use crate::model::LatentTree;
+
+/// Variables that a group is described by.
+const DESCRIBED_BY: usize = 40;
+/// Variables that a hidden node which is not a group is labelled by, at most.
+const LABELLED_BY: usize = 10;
+/// Differences kept for a state.
+const DIFFERENCES: usize = 8;
+/// Differences told in a description.
+const TOLD: usize = 3;
+/// A column that tells less than this share of the best one is not told.
+const LEAST_TOLD: f64 = 0.1;
+
+/// A state of a group's hidden variable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupState {
+    /// Its label in the model.
+    pub state: String,
+    /// Share of rows in it.
+    pub share: f64,
+    /// How the rows in it differ from the others, the most telling column first.
+    pub differences: Vec<Difference>,
+    /// In words, such as `state 1, 28% of rows: depression 56% instead of 9%, anxiety 52% instead of 11%`.
+    pub description: String,
+}
+
+/// A group of variables around a hidden one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// The hidden node; `None` for the group of those variables that no other group says much about.
+    pub node: Option<NodeIx>,
+    /// The node's name, or `other`.
+    pub name: String,
+    /// The node's label, or `other`.
+    pub label: String,
+    /// 1 for the broad groups, 2 for those inside them, and so on.
+    pub level: usize,
+    /// Place of the group that this one is inside of, in [`Groups::all`].
+    pub parent: Option<usize>,
+    /// Observed nodes with what the group's node says about them in nats, the most first; those of finer groups inside it included.
+    ///
+    /// The groups of a level share no variable, but for nodes of small trees that say most about none: these list what they say most about.
+    pub variables: Vec<(NodeIx, f64)>,
+    /// Hidden nodes that belong to the group, its own first.
+    pub hidden: Vec<NodeIx>,
+    /// The states of the node, in order; none for a Gaussian node.
+    pub states: Vec<GroupState>,
+    /// Share of rows that are not in state 0; `None` for a Gaussian node.
+    pub share: Option<f64>,
+    /// Median support of the edges between the group's hidden nodes and other hidden nodes, where the tree has supports: how sure it is that the group is one.
+    pub support: Option<f64>,
+    /// What the rows outside of state 0 are like, or those in which a Gaussian node is one standard deviation higher.
+    pub description: String,
+}
+
+/// The groups of a model, and a label for each hidden node.
+///
+/// # Example
+/// ```
+/// use latentree::report::Groups;
+/// use latentree::simulate::{Shape, Simulation};
+/// let model = Simulation::new(Shape::DoubleStar, 8).model()?;
+/// let groups = Groups::of(&model);
+/// assert_eq!(groups.all().len(), 2);
+/// assert_eq!(groups.all().iter().map(|group| group.variables.len()).sum::<usize>(), 8);
+/// # Ok::<(), latentree::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Groups {
+    groups: Vec<Group>,
+    labels: Vec<Option<String>>,
+}
+
+impl Groups {
+    /// The groups of a model.
+    ///
+    /// A tree of up to 12 hidden nodes has one level, in which each is a group. A larger one has 8 to 20 broad groups, as many as where the
+    /// curve of what they say together bends most, and finer groups inside them. A model without hidden nodes has none.
+    ///
+    /// # Complexity
+    /// At most one product of small tables for each pair of a hidden node and another; walks of large trees end where little information is left.
+    #[must_use]
+    pub fn of(model: &LatentTree) -> Self {
+        let walks = Walks::new(model);
+        let found = hierarchy(&walks);
+        let observer = Observer::new(&walks);
+        let tree = model.tree();
+        let mut taken: HashSet<String> = tree.nodes().iter().map(|node| node.name.clone()).collect();
+        taken.extend(model.schema().columns().iter().map(|column| column.name.clone()));
+        let mut labels: Vec<Option<String>> = vec![None; tree.n_nodes()];
+        let about: Vec<Option<About>> = found
+            .par_iter()
+            .map(|group| {
+                let own: HashSet<NodeIx> = group.variables.iter().map(|it| it.0).collect();
+                group.node.map(|node| observer.about(node, DESCRIBED_BY, &|it| own.contains(&it)))
+            })
+            .collect();
+        // Broad groups have the shortest labels.
+        let mut order: Vec<usize> = (0..found.len()).collect();
+        order.sort_by_key(|&ix| found[ix].level);
+        for ix in order {
+            if let (Some(node), Some(about)) = (found[ix].node, &about[ix]) {
+                labels[node.get()] = Some(label(about, tree.name(node), &mut taken));
+            }
+        }
+        let others: Vec<NodeIx> = model.hidden().filter(|node| labels[node.get()].is_none()).collect();
+        let about_others: Vec<About> = others.par_iter().map(|&node| observer.about(node, LABELLED_BY, &|_| true)).collect();
+        for (&node, about) in others.iter().zip(&about_others) {
+            labels[node.get()] = Some(label(about, tree.name(node), &mut taken));
+        }
+        let other = if taken.contains("other") { "other variables" } else { "other" };
+        let groups = found.into_iter().zip(about).map(|(found, about)| described(model, found, about, &labels, other)).collect();
+        Self { groups, labels }
+    }
+
+    /// All groups, each before the finer ones inside it; the broad ones first, in the order of what they add about the variables.
+    #[must_use]
+    pub fn all(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// The groups of the first level.
+    pub fn broad(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().filter(|group| group.level == 1)
+    }
+
+    /// The label of a hidden node.
+    #[must_use]
+    pub fn label(&self, node: NodeIx) -> Option<&str> {
+        self.labels[node.get()].as_deref()
+    }
+
+    /// The hidden node with this label. Capitals do not matter, and `+` may stand for ` · `.
+    ///
+    /// # Errors
+    /// [`Error::Query`] if several nodes have it.
+    pub fn find(&self, model: &LatentTree, text: &str) -> Result<Option<NodeIx>> {
+        let nodes = |is_it: &dyn Fn(&str) -> bool| -> Vec<NodeIx> {
+            model.hidden().filter(|node| self.label(*node).is_some_and(is_it)).collect()
+        };
+        if let [node] = nodes(&|label| label == text)[..] {
+            return Ok(Some(node));
+        }
+        let wanted = plain(text);
+        match nodes(&|label| plain(label) == wanted)[..] {
+            [] => Ok(None),
+            [node] => Ok(Some(node)),
+            [first, second, ..] => {
+                let name = |node| model.tree().name(node);
+                let problem = format!("{text:?} may be {} or {}; give the name", name(first), name(second));
+                Err(Error::query(problem))
+            }
+        }
+    }
+
+    /// The group around a hidden node: its own if it is one, else the finest that it belongs to.
+    #[must_use]
+    pub fn around(&self, node: NodeIx) -> Option<&Group> {
+        let own = self.groups.iter().find(|group| group.node == Some(node));
+        own.or_else(|| self.groups.iter().filter(|group| group.hidden.contains(&node)).max_by_key(|group| group.level))
+    }
+
+    /// As text for a terminal: the broad groups, or a group with all its variables and the finer groups inside it.
+    #[must_use]
+    pub fn to_text(&self, model: &LatentTree, of: Option<&Group>) -> String {
+        let of = of.and_then(|of| self.groups.iter().position(|group| group == of));
+        text::text(self, model, of)
+    }
+
+    /// As JSON: a list of `{name, label, level, parent, variables, information, states, share, support, description, hidden}`.
+    #[must_use]
+    pub fn to_json(&self, model: &LatentTree) -> Value {
+        let names = |nodes: &mut dyn Iterator<Item = NodeIx>| nodes.map(|node| model.tree().name(node)).collect::<Vec<_>>();
+        let group = |group: &Group| {
+            json!({
+                "name": group.name,
+                "label": group.label,
+                "level": group.level,
+                "parent": group.parent.map(|parent| &self.groups[parent].name),
+                "variables": names(&mut group.variables.iter().map(|it| it.0)),
+                "information": group.variables.iter().map(|it| it.1).collect::<Vec<_>>(),
+                "states": group.states.iter().map(state_json).collect::<Vec<_>>(),
+                "share": group.share,
+                "support": group.support,
+                "description": group.description,
+                "hidden": names(&mut group.hidden.iter().copied()),
+            })
+        };
+        self.groups.iter().map(group).collect()
+    }
+}
+
+fn state_json(state: &GroupState) -> Value {
+    let difference = |it: &Difference| json!({"variable": it.column, "value": it.value, "mean": it.is_mean, "inside": it.inside, "outside": it.outside});
+    json!({
+        "state": state.state,
+        "share": state.share,
+        "description": state.description,
+        "differences": state.differences.iter().map(difference).collect::<Vec<_>>(),
+    })
+}
+
+/// The node with this name or label.
+///
+/// # Errors
+/// [`Error::Query`] that proposes similar names, or if several nodes have the label.
+pub fn find_node(model: &LatentTree, text: &str) -> Result<NodeIx> {
+    match model.tree().find(text) {
+        Some(node) => Ok(node),
+        None => match Groups::of(model).find(model, text)? {
+            Some(node) => Ok(node),
+            None => model.find(text),
+        },
+    }
+}
+
+/// A label without what is hard to type.
+fn plain(label: &str) -> String {
+    let parts = label.split(['·', '+']).map(|part| part.trim().to_lowercase());
+    parts.collect::<Vec<_>>().join(SEPARATOR)
+}
+
+fn described(model: &LatentTree, found: Found, about: Option<About>, labels: &[Option<String>], other: &str) -> Group {
+    let Found { node, level, parent, variables, hidden } = found;
+    let mut group = Group {
+        node,
+        name: node.map_or(other, |node| model.tree().name(node)).to_owned(),
+        label: node.and_then(|node| labels[node.get()].clone()).unwrap_or_else(|| other.to_owned()),
+        level,
+        parent,
+        support: node.and_then(|_| support(model, &hidden)),
+        variables,
+        hidden,
+        states: Vec::new(),
+        share: None,
+        description: String::new(),
+    };
+    match (about, node) {
+        (Some(About::States { prior, features }), Some(node)) => {
+            let names = model.domain(node).labels().unwrap_or_default();
+            group.share = Some((1.0 - prior[0]).clamp(0.0, 1.0));
+            group.states = (0..prior.len()).map(|state| described_state(&prior, &features, state, &names[state])).collect();
+            let told = told(&differences(&prior, &features, &|state| state > 0));
+            group.description = format!("{} of rows{told}", percent(1.0 - prior[0]));
+        }
+        (Some(About::Number(mut differences)), _) => {
+            differences.truncate(DIFFERENCES);
+            group.description = format!("one standard deviation higher{}", told(&differences));
+        }
+        (None, _) | (_, None) => {}
+    }
+    group
+}
+
+fn described_state(prior: &[f64], features: &[Feature], state: usize, name: &str) -> GroupState {
+    let differences = differences(prior, features, &|it| it == state);
+    let description = format!("state {name}, {} of rows{}", percent(prior[state]), told(&differences));
+    GroupState { state: name.to_owned(), share: prior[state], differences, description }
+}
+
+/// What sets the rows in these states apart, the most telling column first; the group's own columns before others.
+fn differences(prior: &[f64], features: &[Feature], is_inside: &dyn Fn(usize) -> bool) -> Vec<Difference> {
+    let mut telling: Vec<(f64, &Feature)> =
+        features.iter().map(|feature| (feature.information(prior, is_inside), feature)).collect();
+    telling.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let least = telling.first().map_or(0.0, |best| LEAST_TOLD * best.0);
+    let telling = telling.iter().filter(|it| it.0 > 0.0 && it.0 >= least).take(DIFFERENCES);
+    telling.filter_map(|(_, feature)| feature.difference(prior, is_inside)).collect()
+}
+
+fn told(differences: &[Difference]) -> String {
+    let texts: Vec<String> = differences.iter().take(TOLD).map(Difference::text).collect();
+    if texts.is_empty() { String::new() } else { format!(": {}", texts.join(", ")) }
+}
+
+/// The median support of the edges between these hidden nodes and other hidden nodes.
+fn support(model: &LatentTree, members: &[NodeIx]) -> Option<f64> {
+    let tree = model.tree();
+    let mut members = members.to_vec();
+    members.sort_unstable();
+    let links = members.iter().flat_map(|&node| tree.links(node));
+    let outwards = links.filter(|link| !tree.is_observed(link.to) && members.binary_search(&link.to).is_err());
+    let mut supports: Vec<f64> = outwards.filter_map(|link| link.support).collect();
+    supports.sort_by(f64::total_cmp);
+    let middle = supports.len() / 2;
+    match supports.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(supports[middle]),
+        _ => Some(0.5 * (supports[middle - 1] + supports[middle])),
+    }
+}

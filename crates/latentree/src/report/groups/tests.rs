@@ -1,0 +1,318 @@
+use rand::RngExt as _;
+
+use super::cover::{Choice, greedy, knee};
+use super::information::Says;
+use super::*;
+use crate::model::test_models::{Family, generator, random_model};
+use crate::model::{Distribution, Domain, Marginal};
+use crate::simulate::{ParameterFamily, RandomModelOptions, Shape, Simulation};
+
+/// The joint probability of every assignment of all nodes of a discrete model.
+fn enumerated(model: &LatentTree) -> Vec<(Vec<usize>, f64)> {
+    let n_states: Vec<usize> = model.tree().node_ixs().map(|node| model.n_states(node).unwrap()).collect();
+    let total: usize = n_states.iter().product();
+    let assignment = |mut rest: usize| {
+        let states: Vec<usize> = n_states
+            .iter()
+            .map(|n| {
+                let state = rest % n;
+                rest /= n;
+                state
+            })
+            .collect();
+        let p = model.tree().node_ixs().map(|node| {
+            let Distribution::Discrete(table) = model.distribution(node) else { panic!("a discrete model") };
+            table.given(model.parent(node).map_or(0, |parent| states[parent.get()]))[states[node.get()]]
+        });
+        let p = p.product();
+        (states, p)
+    };
+    (0..total).map(assignment).collect()
+}
+
+/// The joint distribution of two nodes.
+fn pair(joint: &[(Vec<usize>, f64)], model: &LatentTree, a: NodeIx, b: NodeIx) -> Vec<Vec<f64>> {
+    let mut table = vec![vec![0.0; model.n_states(b).unwrap()]; model.n_states(a).unwrap()];
+    joint.iter().for_each(|(states, p)| table[states[a.get()]][states[b.get()]] += p);
+    table
+}
+
+fn information_of(table: &[Vec<f64>]) -> f64 {
+    let rows: Vec<f64> = table.iter().map(|row| row.iter().sum()).collect();
+    let columns: Vec<f64> = (0..table[0].len()).map(|b| table.iter().map(|row| row[b]).sum()).collect();
+    let cells = table.iter().enumerate().flat_map(|(a, row)| row.iter().enumerate().map(move |(b, &p)| (a, b, p)));
+    cells.filter(|cell| cell.2 > 0.0).map(|(a, b, p)| p * (p / (rows[a] * columns[b])).ln()).sum()
+}
+
+#[test]
+fn information_is_that_of_the_enumerated_joint_distribution() {
+    for seed in 0..40 {
+        let model = random_model(seed, Family::Discrete, 6);
+        let joint = enumerated(&model);
+        let walks = Walks::new(&model);
+        for node in model.hidden() {
+            let mut seen = 0;
+            walks.visit(node, 0.0, |other, nats| {
+                seen += 1;
+                let expected = information_of(&pair(&joint, &model, node, other));
+                assert!((nats - expected).abs() < 1e-9, "{nats} for {expected}, seed {seed}");
+            });
+            let reached = model.tree().node_ixs().filter(|&it| it != node && model.tree().path(node, it).is_some()).count();
+            assert_eq!(seen, reached);
+        }
+    }
+}
+
+#[test]
+fn information_in_a_gaussian_tree_is_that_of_its_covariances() {
+    for seed in 0..20 {
+        let model = random_model(seed, Family::Gaussian, 12);
+        let n = model.tree().n_nodes();
+        // Covariances by the linear equations, node after node.
+        let mut covariance = vec![vec![0.0; n]; n];
+        let mut done: Vec<NodeIx> = Vec::new();
+        for &node in &model.rooted().order {
+            let Distribution::LinearGaussian { coefficient, variance, .. } = *model.distribution(node) else { panic!() };
+            let (ix, parent) = (node.get(), model.parent(node).map(NodeIx::get));
+            for other in done.iter().map(|it| it.get()) {
+                let value = parent.map_or(0.0, |parent| coefficient * covariance[parent][other]);
+                (covariance[ix][other], covariance[other][ix]) = (value, value);
+            }
+            covariance[ix][ix] = variance + parent.map_or(0.0, |parent| coefficient * coefficient * covariance[parent][parent]);
+            done.push(node);
+        }
+        let walks = Walks::new(&model);
+        for node in model.hidden() {
+            walks.visit(node, 0.0, |other, nats| {
+                let (a, b) = (node.get(), other.get());
+                let squared = covariance[a][b] * covariance[a][b] / (covariance[a][a] * covariance[b][b]);
+                let expected = -0.5 * (1.0 - squared).max(1e-12).ln();
+                assert!((nats - expected).abs() < 1e-4 * (1.0 + expected), "{nats} for {expected}");
+            });
+        }
+    }
+}
+
+fn random_says(seed: u64, n_candidates: usize, n_variables: u32) -> Vec<Vec<Says>> {
+    let mut random = generator(seed);
+    let mut of_candidate = || {
+        let mut says = Vec::new();
+        for variable in 0..n_variables {
+            if random.random_bool(0.4) {
+                says.push(Says { variable, share: random.random_range(0.0..1.0) });
+            }
+        }
+        says
+    };
+    (0..n_candidates).map(|_| of_candidate()).collect()
+}
+
+fn coverage(says: &[Vec<Says>], chosen: &[usize], n_variables: usize) -> f64 {
+    let best = |variable: usize| {
+        let shares = chosen.iter().flat_map(|&it| &says[it]).filter(|it| it.variable as usize == variable).map(|it| it.share);
+        f64::from(shares.fold(0.0, f32::max))
+    };
+    (0..n_variables).map(best).sum()
+}
+
+#[test]
+fn a_greedy_cover_takes_the_best_step_and_keeps_the_bound_of_nemhauser() {
+    let (n, n_variables, m) = (9, 12, 3);
+    for seed in 0..60 {
+        let says = random_says(seed, n, n_variables as u32);
+        let all: Vec<usize> = (0..n).collect();
+        let mut covered = vec![0.0; n_variables];
+        let chosen = greedy(&says, &all, &mut covered, m);
+        let mut so_far: Vec<usize> = Vec::new();
+        for choice in &chosen {
+            let gain = |it: usize| {
+                let with: Vec<usize> = so_far.iter().copied().chain([it]).collect();
+                coverage(&says, &with, n_variables) - coverage(&says, &so_far, n_variables)
+            };
+            let best = all.iter().map(|&it| gain(it)).fold(0.0, f64::max);
+            assert!((choice.gain - best).abs() < 1e-6 && (gain(choice.candidate) - best).abs() < 1e-6);
+            so_far.push(choice.candidate);
+        }
+        let exhaustive = (0..n).flat_map(|a| (0..a).flat_map(move |b| (0..b).map(move |c| [a, b, c])));
+        let best = exhaustive.map(|it| coverage(&says, &it, n_variables)).fold(0.0, f64::max);
+        let reached = coverage(&says, &so_far, n_variables);
+        assert!(reached >= (1.0 - (-1.0_f64).exp()) * best && reached <= best + 1e-6);
+        assert!((covered.iter().map(|&it| f64::from(it)).sum::<f64>() - reached).abs() < 1e-5);
+    }
+}
+
+#[test]
+fn the_knee_is_where_gains_drop() {
+    let choices = |gains: &[f64]| gains.iter().map(|&gain| Choice { candidate: 0, gain }).collect::<Vec<_>>();
+    assert_eq!(knee(&choices(&[9.0, 8.0, 7.0, 7.0, 7.0, 1.0, 1.0, 1.0, 1.0]), 2), 5);
+    assert_eq!(knee(&choices(&[9.0, 8.0]), 3), 2);
+    assert_eq!(knee(&choices(&[9.0, 1.0, 1.0, 1.0]), 1), 1);
+}
+
+fn large(seed: u64) -> LatentTree {
+    let family = ParameterFamily::Categorical { states: 2, hidden_states: 2, separation: 0.7 };
+    Simulation::new(Shape::Random { max_degree: Some(6) }, 300).family(family).seed(seed).model().unwrap()
+}
+
+#[test]
+fn groups_of_a_large_tree_are_a_hierarchy_that_holds_everything_once() {
+    for seed in 0..3 {
+        let model = large(seed);
+        let groups = Groups::of(&model);
+        let n_broad = groups.broad().filter(|group| group.node.is_some()).count();
+        assert!((8..=20).contains(&n_broad), "{n_broad}");
+        let mut nodes: Vec<NodeIx> = groups.all().iter().filter_map(|group| group.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        assert_eq!(nodes.len(), groups.all().iter().filter(|group| group.node.is_some()).count());
+        let mut variables: Vec<NodeIx> = groups.broad().flat_map(|group| group.variables.iter().map(|it| it.0)).collect();
+        variables.sort_unstable();
+        assert!(variables.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(variables.len(), 300);
+        let of_group = |group: &Group| group.variables.iter().map(|it| it.0).collect::<HashSet<_>>();
+        for (ix, group) in groups.all().iter().enumerate() {
+            assert!(!group.variables.is_empty());
+            assert!(group.variables.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+            if let Some(parent) = group.parent {
+                assert!(parent < ix && groups.all()[parent].level + 1 == group.level);
+                assert!(of_group(group).is_subset(&of_group(&groups.all()[parent])));
+            }
+        }
+        for level in 2..4 {
+            let mut variables: Vec<NodeIx> =
+                groups.all().iter().filter(|it| it.level == level).flat_map(|it| it.variables.iter().map(|it| it.0)).collect();
+            variables.sort_unstable();
+            assert!(variables.windows(2).all(|pair| pair[0] < pair[1]));
+        }
+        assert_eq!(groups, Groups::of(&model));
+    }
+}
+
+#[test]
+fn in_a_small_tree_each_hidden_node_is_a_group_with_variables() {
+    for (seed, family) in (0..60).zip([Family::Discrete, Family::Mixed, Family::Gaussian].into_iter().cycle()) {
+        let model = random_model(seed, family, 12);
+        let groups = Groups::of(&model);
+        let mut nodes: Vec<NodeIx> = groups.all().iter().filter_map(|group| group.node).collect();
+        nodes.sort_unstable();
+        assert_eq!(nodes, model.hidden().collect::<Vec<_>>());
+        assert!(groups.all().iter().all(|group| group.level == 1));
+        assert!(groups.to_json(&model).is_array());
+    }
+}
+
+#[test]
+fn labels_are_unique_and_find_their_nodes() {
+    for (seed, family) in (0..90).zip([Family::Discrete, Family::Mixed, Family::Gaussian].into_iter().cycle()) {
+        let model = random_model(seed, family, 25);
+        let groups = Groups::of(&model);
+        let mut seen = HashSet::new();
+        for node in model.hidden() {
+            let label = groups.label(node).unwrap();
+            assert!(!label.is_empty() && seen.insert(label));
+            let is_name = model.tree().find(label).is_some();
+            assert!(!is_name || label == model.tree().name(node));
+            assert_eq!(find_node(&model, label).unwrap(), node);
+        }
+        assert!(model.tree().node_ixs().filter(|&it| model.tree().is_observed(it)).all(|it| groups.label(it).is_none()));
+        assert!(find_node(&model, "no such label").is_err());
+    }
+}
+
+/// Binary models in which everything named by a label can be checked by enumeration.
+fn binary(seed: u64) -> LatentTree {
+    let options = RandomModelOptions { n_observed: 8, states: (2, 2), hidden_states: (2, 2), ..RandomModelOptions::default() };
+    crate::simulate::random_model(&mut generator(seed), &options).unwrap().with_ordered_states().unwrap()
+}
+
+#[test]
+fn a_label_names_what_is_likelier_in_state_1_and_descriptions_are_the_models_probabilities() {
+    for seed in 0..60 {
+        let model = binary(seed);
+        let joint = enumerated(&model);
+        let groups = Groups::of(&model);
+        let event = |node: NodeIx, of: NodeIx, state: usize| {
+            let table = pair(&joint, &model, node, of);
+            table[state][1] / (table[state][0] + table[state][1])
+        };
+        for node in model.hidden() {
+            for part in groups.label(node).unwrap().split(SEPARATOR) {
+                let named = model.tree().find(part.split(" (").next().unwrap());
+                if let Some(named) = named.filter(|_| !part.starts_with("no ")) {
+                    assert!(event(node, named, 1) > event(node, named, 0), "{part}, seed {seed}");
+                }
+            }
+        }
+        for group in groups.all() {
+            let Some(node) = group.node else { continue };
+            let Marginal::Discrete(prior) = &model.marginals()[node.get()] else { panic!() };
+            assert!((group.share.unwrap() - prior[1]).abs() < 1e-12);
+            for (ix, state) in group.states.iter().enumerate() {
+                assert!((state.share - prior[ix]).abs() < 1e-12);
+                for it in &state.differences {
+                    assert!((it.inside - event(node, it.node, ix)).abs() < 1e-9);
+                    assert!((it.outside - event(node, it.node, 1 - ix)).abs() < 1e-9);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn states_are_told_in_words() {
+    use crate::data::{Kind, Schema};
+    use crate::model::{Emission, Table};
+    let mut tree = crate::tree::Tree::new();
+    let h = tree.add_hidden("h1").unwrap();
+    let schema = Schema::builder()
+        .scalar("depression", Kind::binary())
+        .scalar("colour", Kind::Categorical { labels: ["red", "green", "blue"].map(str::to_owned).to_vec() })
+        .scalar("age", Kind::Continuous);
+    let schema = schema.build().unwrap();
+    let leaves = ["depression", "colour", "age"].map(|name| tree.add_observed(name).unwrap());
+    leaves.iter().for_each(|&leaf| tree.connect(h, leaf, None).unwrap());
+    let model = LatentTree::builder(std::sync::Arc::new(schema), tree)
+        .root(h)
+        .hidden(h, Domain::numbered(2))
+        .distribution(h, Distribution::Discrete(Table::new(2, vec![0.72, 0.28])))
+        .distribution(leaves[0], Distribution::Discrete(Table::new(2, vec![0.91, 0.09, 0.44, 0.56])))
+        .distribution(leaves[1], Distribution::Discrete(Table::new(3, vec![0.4, 0.4, 0.2, 0.2, 0.2, 0.6])))
+        .distribution(
+            leaves[2],
+            Distribution::Emission(Emission::Gaussian { means: vec![41.0, 63.25], variances: vec![100.0, 100.0] }),
+        )
+        .build()
+        .unwrap();
+    let groups = Groups::of(&model);
+    let [group] = groups.all() else { panic!("one hidden node, one group") };
+    let expected =
+        "state 1, 28% of rows: mean age 63.2 instead of 41.0, depression 56% instead of 9%, colour=blue 60% instead of 20%";
+    assert_eq!(group.states[1].description, expected);
+    assert_eq!(group.label, "age · depression");
+    assert_eq!(find_node(&model, "Age+Depression").unwrap(), h);
+    assert_eq!(group.support, None);
+}
+
+#[test]
+fn the_support_of_a_group_is_the_median_of_the_edges_that_cut_it_off() {
+    let model = binary(3);
+    let mut edges: Vec<crate::tree::Edge> = model.tree().edges().collect();
+    for (ix, edge) in edges.iter_mut().enumerate() {
+        edge.support = Some(ix as f64 / 100.0);
+    }
+    let tree = crate::tree::Tree::from_parts(model.tree().nodes().to_vec(), &edges).unwrap();
+    let mut builder = LatentTree::builder(model.schema().clone(), tree.clone()).roots(&model.rooted().roots);
+    for node in tree.node_ixs() {
+        builder = builder.distribution(node, model.distribution(node).clone());
+    }
+    let groups = Groups::of(&builder.build().unwrap());
+    for group in groups.all() {
+        let node = group.node.unwrap();
+        let mut supports: Vec<f64> =
+            tree.links(node).iter().filter(|link| !tree.is_observed(link.to)).map(|link| link.support.unwrap()).collect();
+        supports.sort_by(f64::total_cmp);
+        let n = supports.len();
+        let median = (n > 0).then(|| 0.5 * (supports[(n - 1) / 2] + supports[n / 2]));
+        assert_eq!(group.support, median);
+    }
+}
