@@ -49,9 +49,10 @@ const PHRASES: [(&str, &str); 10] = [
 ];
 
 /// The options of learning and the arguments that set them.
-pub(crate) const ARGUMENTS: [(&str, &str); 22] = [
+pub(crate) const ARGUMENTS: [(&str, &str); 23] = [
     ("structure.learner", "structure"),
     ("structure.contract", "contract"),
+    ("structure.collapse", "collapse"),
     ("structure.epsilon", "epsilon"),
     ("structure.tau", "tau"),
     ("structure.bootstrap", "bootstrap"),

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use latentree::Result;
 use latentree::data::{CachedRows, WeightedRows};
 use latentree::report::{Goodness, GoodnessOptions, HiddenVariable, goodness};
+use latentree::support::{STRONG, WEAK};
 
 use super::{LITTLE_MEMORY, note_unseen, open_model, open_model_and_data, refuse_reading, weight_kind};
 use crate::Failure;
@@ -50,6 +51,12 @@ fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
         writeln!(out, "  per row            {}", value(fit.mean_log_likelihood))?;
         writeln!(out, "BIC (larger better)  {}", value(fit.bic))?;
         writeln!(out, "AIC (larger better)  {}", value(fit.aic))?;
+    }
+    let supports: Vec<f64> = found.edges.iter().filter_map(|edge| edge.support).collect();
+    if !supports.is_empty() {
+        let count = |is: &dyn Fn(&f64) -> bool| supports.iter().filter(|support| is(support)).count();
+        let (strong, weak) = (count(&|support| *support >= STRONG), count(&|support| *support < WEAK));
+        writeln!(out, "splits               {strong} strong (>= 95%), {weak} weak (< 50%), of {}", supports.len())?;
     }
     let edges = found.edges.iter().take(most.min(LISTED)).map(|edge| {
         let strength = edge.mutual_information.map_or_else(|| "–".to_owned(), number);

@@ -113,14 +113,14 @@ fn support_is_in_the_file_and_in_every_export() {
     let file: Value = serde_json::from_str(&folder.text("m.json")).expect("JSON");
     let edges = file["edges"].as_array().expect("edges");
     // Shares of 25 replicates; an edge that splits off one variable is in all of them, and a clear tree in most.
-    let supports: Vec<f64> = edges.iter().map(|edge| 25.0 * number(&edge["support"])).collect();
+    let supports: Vec<f64> = edges.iter().map(|edge| 25.0 * number(&edge["bootstrap"])).collect();
     assert!(supports.iter().all(|support| (support - support.round()).abs() < 1e-9 && (0.0..=25.0).contains(support)));
     assert!(supports.iter().filter(|support| **support > 20.0).count() * 3 > 2 * supports.len(), "{supports:?}");
     // The tree is the same without the bootstrap.
     folder.succeed("learn d.csv --structure clnj -o plain.json");
     assert_eq!(folder.json("compare plain.json m.json")["robinson_foulds"], 0);
-    assert!(folder.succeed("export m.json --format newick").contains("[&support="));
-    assert!(folder.succeed("export m.json --format graphml").contains("<data key=\"support\">"));
+    assert!(folder.succeed("export m.json --format newick").contains("[&bootstrap="));
+    assert!(folder.succeed("export m.json --format graphml").contains("<data key=\"bootstrap\">"));
     assert!(folder.succeed("export m.json --format dot").contains("%)"));
     assert!(folder.succeed("export m.json --format text").contains('%'));
     let bytes = |options: &str| {

@@ -8,6 +8,7 @@ use crate::distance::Estimator;
 use crate::model::{LatentTree, ModelFile, Provenance};
 use crate::selection::CandidateScore;
 use crate::structure::LearnerName;
+use crate::support::SplitSummary;
 use crate::tree::Tree;
 
 /// A stage of the work and how long it took.
@@ -47,6 +48,8 @@ pub struct Learned {
     pub criterion: Option<Criterion>,
     /// The candidates that validation rows decided between.
     pub candidates: Vec<CandidateScore>,
+    /// How sure the splits between hidden variables are, where they were tested.
+    pub splits: Option<SplitSummary>,
     /// Passes of EM over the rows.
     pub em_iterations: Option<usize>,
     /// Whether everything iterative came to its end.
@@ -87,6 +90,7 @@ impl Learned {
             "validation_rows": self.validation_rows,
             "validation_mean_log_likelihood": self.validation,
             "candidates": self.candidates,
+            "splits": self.splits,
             "em_iterations": self.em_iterations,
             "converged": self.converged,
             "warnings": self.warnings,

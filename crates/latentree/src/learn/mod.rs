@@ -44,6 +44,7 @@ mod recorder;
 mod run;
 mod search;
 mod split;
+mod splits;
 mod structure;
 #[cfg(test)]
 mod tests;

@@ -160,9 +160,6 @@ impl LearnOptions {
                     "models are compared after EM: use `parameters.method` auto, em or moments+em",
                 );
             }
-            Some(_) if self.structure.bootstrap.is_some() => {
-                return refused("structure.bootstrap", "it is not for `selection.criterion` or `parameters.hidden_states` auto");
-            }
             _ => {}
         }
         if self.selection.accept.is_some() && !self.is_regularised() {

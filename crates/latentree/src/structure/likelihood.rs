@@ -92,6 +92,14 @@ impl CorrelationSample {
         self
     }
 
+    pub(super) fn correlations(&self) -> &[f64] {
+        &self.correlations
+    }
+
+    pub(super) fn pair_rows(&self) -> &PairRows {
+        &self.rows
+    }
+
     /// Names of the variables.
     #[must_use]
     pub fn names(&self) -> &[String] {

@@ -87,7 +87,7 @@ const ROUNDS: usize = 60;
 /// Least cost of a split: one that the data do not support at all is not made.
 const FLOOR: f64 = 0.02;
 /// Steps of a local fit that decides.
-const STEPS: usize = 600;
+pub(super) const STEPS: usize = 600;
 /// A proposal must gain this much.
 const LEAST_GAIN: f64 = 1e-3;
 
@@ -178,12 +178,12 @@ fn apply(tree: &mut GaussianTree, proposal: &Proposal) {
 }
 
 /// Composites gathered around some nodes.
-struct Surroundings {
+pub(super) struct Surroundings {
     outer: Vec<usize>,
     matrix: Vec<f64>,
     bounds: Vec<f64>,
     /// Correlation with the present centre.
-    g: Vec<f64>,
+    pub(super) g: Vec<f64>,
     tolerance: f64,
     /// Rows of a pair where no cells are missing.
     rows: f64,
@@ -192,7 +192,7 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    fn new(parts: &[(usize, &Message, f64)], layout: &Layout, rows: &PairRows) -> Self {
+    pub(super) fn new(parts: &[(usize, &Message, f64)], layout: &Layout, rows: &PairRows) -> Self {
         let m = parts.len();
         let mut matrix = vec![0.0; m * m];
         for i in 0..m {
@@ -225,7 +225,7 @@ impl Surroundings {
     }
 
     /// The number of rows that a gain counts for which the pairs of some composites decide.
-    fn rows_of(&self, decides: impl Fn(usize) -> bool) -> f64 {
+    pub(super) fn rows_of(&self, decides: impl Fn(usize) -> bool) -> f64 {
         if self.variances.is_empty() {
             return self.rows;
         }
@@ -236,7 +236,7 @@ impl Surroundings {
         if count > 0.0 { count / sum } else { self.rows }
     }
 
-    fn local(&self) -> Local<'_> {
+    pub(super) fn local(&self) -> Local<'_> {
         Local { correlations: &self.matrix, bounds: &self.bounds, tolerance: self.tolerance }
     }
 
