@@ -96,8 +96,16 @@ pub(crate) fn run(args: &SupportArgs) -> Result<Results> {
         args.seeds,
         args.first_seed
     );
-    let header =
-        ["kind", "rows", "support", "splits", "mean support", "share true", "within 0.1 or two standard errors", "share true, drawn"];
+    let header = [
+        "kind",
+        "rows",
+        "support",
+        "splits",
+        "mean support",
+        "share true",
+        "within 0.1 or two standard errors",
+        "share true, drawn",
+    ];
     let mut results = Results::new(title, &header);
     let mut all = Vec::new();
     for kind in &args.kinds {
@@ -108,7 +116,8 @@ pub(crate) fn run(args: &SupportArgs) -> Result<Results> {
                 .iter()
                 .flat_map(|&shape| (args.first_seed..args.first_seed + args.seeds).map(move |seed| (shape, seed)))
                 .collect();
-            let seen: Vec<Vec<Seen>> = jobs.par_iter().map(|&(shape, seed)| one(family, shape, rows, seed)).collect::<Result<_>>()?;
+            let seen: Vec<Vec<Seen>> =
+                jobs.par_iter().map(|&(shape, seed)| one(family, shape, rows, seed)).collect::<Result<_>>()?;
             let seen = seen.concat();
             note(&format!("{kind}, {rows} rows: {} splits", seen.len()));
             if args.by_rows {

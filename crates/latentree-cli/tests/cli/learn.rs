@@ -132,6 +132,24 @@ fn support_is_in_the_file_and_in_every_export() {
 }
 
 #[test]
+fn splits_are_tested_and_taken_out_below_a_support() {
+    let folder = gaussian("double-star", 4000);
+    let json = folder.json("learn d.csv --collapse 0 -o m.json");
+    assert_eq!(json["splits"]["removed"], 0);
+    let edges = json["edge_information"].as_array().expect("edges");
+    let supports: Vec<f64> =
+        edges.iter().filter(|edge| !edge["support"].is_null()).map(|edge| number(&edge["support"])).collect();
+    assert_eq!(json["splits"]["splits"], supports.len());
+    assert!(supports.iter().any(|support| *support > 0.95) && supports.iter().all(|support| (0.0..=1.0).contains(support)));
+    assert!(folder.succeed("learn d.csv -o m.json").contains("strong (>= 95%)"));
+    assert!(folder.succeed("describe m.json").contains("strong (>= 95%)"));
+    assert!(folder.succeed("export m.json --format newick").contains("[&support="));
+    // No split is certain beyond 1.
+    let json = folder.json("learn d.csv --collapse 1 -o star.json");
+    assert!(number(&json["splits"]["removed"]) + number(&json["splits"]["splits"]) >= supports.len() as f64);
+}
+
+#[test]
 fn symmetric_distances_give_a_symmetric_model() {
     let folder = Folder::new();
     for states in [2, 3] {

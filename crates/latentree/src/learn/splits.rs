@@ -5,6 +5,7 @@ use super::model::Fitted;
 use super::moments::Moments;
 use super::run::Run;
 use crate::data::Rows;
+use crate::distance::Estimator;
 use crate::error::Result;
 use crate::model::ModelFile;
 use crate::structure::LearnerName;
@@ -20,7 +21,7 @@ impl Run<'_> {
             total_weight: moments.total_weight(),
         };
         let options = CollapseOptions {
-            collapse: self.collapse(),
+            collapse: if fitted.estimator == Some(Estimator::Symmetric) { Collapse::Off } else { self.collapse() },
             smoothing: self.options.em.smoothing(),
             bootstrap: self.options.structure.bootstrap.filter(|_| self.criterion().is_some()),
             seed: self.options.seed,
@@ -29,7 +30,7 @@ impl Run<'_> {
         Ok(Fitted { file: model.into(), splits, ..fitted })
     }
 
-    /// Which splits are taken out. A tree that is given, or that a learner asked for by name finds, stays as it is unless a support is given, and so
+    /// Which splits are taken out of a model that is not symmetric. A tree that is given, or that a learner asked for by name finds, stays as it is unless a support is given, and so
     /// does one whose parameters are not to be found by EM.
     fn collapse(&self) -> Collapse {
         let by_em = [ParameterMethod::Auto, ParameterMethod::Em, ParameterMethod::MomentsAndEm];

@@ -61,7 +61,12 @@ fn write_graph(out: &mut String, view: &View<'_>) -> std::fmt::Result {
         write!(out, "    <edge source=\"n{}\" target=\"n{}\">", edge.a.get(), edge.b.get())?;
         let child = view.model().map(|model| if model.parent(edge.b) == Some(edge.a) { edge.b } else { edge.a });
         let information = child.and_then(|child| information[child.get()]);
-        for (key, value) in [("distance", edge.length), ("support", edge.support), ("bootstrap", edge.bootstrap), ("mutual_information", information)] {
+        for (key, value) in [
+            ("distance", edge.length),
+            ("support", edge.support),
+            ("bootstrap", edge.bootstrap),
+            ("mutual_information", information),
+        ] {
             if let Some(value) = value.filter(|value| value.is_finite()) {
                 data(out, key, &format!("{value:?}"))?;
             }

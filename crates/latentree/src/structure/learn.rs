@@ -138,7 +138,10 @@ impl StructureOptions {
             limits::check("structure.bootstrap", replicates, 1..=limits::MOST_REPLICATES)?;
         }
         if let Some(bad) = self.collapse.filter(|least| !(0.0..=1.0).contains(least)) {
-            return Err(Error::option("structure.collapse", format!("{bad} given; a support from 0 to 1 is needed, such as 0.7")));
+            return Err(Error::option(
+                "structure.collapse",
+                format!("{bad} given; a support from 0 to 1 is needed, such as 0.7"),
+            ));
         }
         for (name, value) in [("structure.epsilon", self.epsilon), ("structure.tau", self.tau)] {
             if let Some(bad) = value.filter(|value| !value.is_finite() || *value < 0.0) {

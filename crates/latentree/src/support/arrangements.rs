@@ -1,5 +1,7 @@
 //! The rearrangements of one edge of a discrete model, fitted: its neighbours moved and swapped, and its ends merged.
 
+use std::collections::HashMap;
+
 use super::local::{Arrangement, Fit, Surroundings};
 use super::messages::{Messages, Part, Reader};
 use super::sample::Sample;
@@ -16,18 +18,22 @@ const MOST_SWAPPED: usize = 4;
 const STEPS: usize = 60;
 /// A step that gains less ends EM.
 const TOLERANCE: f64 = 0.02;
+/// An arrangement that stays behind the present one by more than this has no weight and is not fitted to the end.
+const HOPELESS: f64 = 60.0;
 
 /// An edge with everything around it.
-pub(super) struct Edge<'a> {
-    pub(super) surroundings: Surroundings<'a>,
+pub(super) struct Edge {
+    pub(super) surroundings: Surroundings,
     pub(super) present: Arrangement,
     /// The other ends of the branches.
     pub(super) outer: Vec<NodeIx>,
+    /// Which of the different rows each sampled row is.
+    pub(super) kinds_of_rows: Vec<u32>,
     scale: f64,
 }
 
-impl<'a> Edge<'a> {
-    pub(super) fn new(model: &LatentTree, messages: &'a Messages<'a>, sample: &'a Sample, ends: [NodeIx; 2]) -> Self {
+impl Edge {
+    pub(super) fn new(model: &LatentTree, messages: &Messages<'_>, sample: &Sample, ends: [NodeIx; 2]) -> Self {
         let [u, v] = ends;
         let smoothing = Smoothing::default();
         let (mut outer, mut second, mut branches, mut parameters) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -46,10 +52,15 @@ impl<'a> Edge<'a> {
         let between = messages.conditional(u, v);
         let joint = messages.marginal(u).iter().zip(between.rows()).flat_map(|(p, row)| row.iter().map(move |q| p * q)).collect();
         let floors = floors.collect();
+        let (kinds_of_rows, firsts) = different_rows(&branches, sample.n_rows());
+        let mut weights = vec![0.0; firsts.len()];
+        kinds_of_rows.iter().zip(&sample.weights).for_each(|(&kind, weight)| weights[kind as usize] += weight);
+        let branches = branches.iter().map(|parts| parts.iter().map(|part| part.chosen(&firsts)).collect()).collect();
         Self {
-            surroundings: Surroundings { weights: &sample.weights, branches, floors, smoothing },
+            surroundings: Surroundings { weights, branches, floors, smoothing },
             present: Arrangement { n_states: [between.n_parent_states(), between.n_states()], joint, second, parameters },
             outer,
+            kinds_of_rows,
             scale: sample.scale(),
         }
     }
@@ -60,9 +71,10 @@ impl<'a> Edge<'a> {
 
     /// The present arrangement, its rearrangements and the merged node, fitted alike; and the merged node.
     pub(super) fn compared(&self) -> (Compared, Arrangement) {
-        let tolerance = TOLERANCE / self.scale.max(1.0);
-        let fit = |arrangement: Arrangement| self.surroundings.fit(arrangement, STEPS, tolerance);
-        let present = fit(self.present.clone());
+        let tolerance = TOLERANCE / self.scale.max(1.0).sqrt();
+        let present = self.surroundings.fit(self.present.clone(), STEPS, tolerance, f64::NEG_INFINITY);
+        let least = present.ln_likelihood - HOPELESS / self.scale.max(1.0);
+        let fit = |arrangement: Arrangement| self.surroundings.fit(arrangement, STEPS, tolerance, least);
         let merged = [false, true].map(|into_second| fit(merged(&present.arrangement, into_second)));
         let criterion = |fit: &Fit| self.scale * fit.ln_likelihood - 0.5 * fit.arrangement.n_parameters() as f64 * self.n().ln();
         let [first, second] = merged;
@@ -88,12 +100,7 @@ impl<'a> Edge<'a> {
     fn alternative(&self, fit: &Fit, sizes: Option<[usize; 2]>) -> Alternative {
         let mut rows = Vec::with_capacity(self.surroundings.weights.len());
         self.surroundings.step(&fit.arrangement, Some(&mut rows));
-        Alternative {
-            ln_likelihood: fit.ln_likelihood,
-            n_parameters: fit.arrangement.n_parameters() as f64,
-            sizes,
-            rows,
-        }
+        Alternative { ln_likelihood: fit.ln_likelihood, n_parameters: fit.arrangement.n_parameters() as f64, sizes, rows }
     }
 
     /// The moves and swaps that look best by one step from the present arrangement.
@@ -139,7 +146,8 @@ impl<'a> Edge<'a> {
     fn gains(&self, present: &Arrangement) -> Vec<f64> {
         let [k, l] = present.n_states;
         let n_branches = self.surroundings.branches.len();
-        let messages: Vec<Vec<f64>> = (0..n_branches).map(|branch| self.message(branch, &present.parameters[branch], present.states_at(branch))).collect();
+        let messages: Vec<Vec<f64>> =
+            (0..n_branches).map(|branch| self.message(branch, &present.parameters[branch], present.states_at(branch))).collect();
         let n_rows = self.surroundings.weights.len();
         // ln of the product of all branches at each end would underflow; posteriors of the ends do not.
         let mut at = [vec![0.0; n_rows * k], vec![0.0; n_rows * l]];
@@ -158,7 +166,10 @@ impl<'a> Edge<'a> {
                     let message = &messages[branch][row * own..][..own];
                     let mine: Vec<f64> = (0..own).map(|x| at[side][row * own + x] - message[x].max(1e-300).ln()).collect();
                     let theirs = &at[1 - side][row * other..][..other];
-                    let tops = [mine.iter().copied().fold(f64::NEG_INFINITY, f64::max), theirs.iter().copied().fold(f64::NEG_INFINITY, f64::max)];
+                    let tops = [
+                        mine.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                        theirs.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                    ];
                     for x in 0..own {
                         for y in 0..other {
                             let value = joint(x, y) * (mine[x] - tops[0] + theirs[y] - tops[1]).exp();
@@ -179,7 +190,10 @@ impl<'a> Edge<'a> {
                     message[row * n..][..n].iter().zip(&prior[row * n..][..n]).map(|(a, b)| a * b).sum::<f64>().max(1e-300).ln()
                 };
                 let rows = self.surroundings.weights.iter().enumerate();
-                rows.map(|(row, weight)| weight * (value(&message, &without[1], other, row) - value(&messages[branch], &without[0], own, row))).sum()
+                rows.map(|(row, weight)| {
+                    weight * (value(&message, &without[1], other, row) - value(&messages[branch], &without[0], own, row))
+                })
+                .sum()
             })
             .collect()
     }
@@ -189,8 +203,8 @@ impl<'a> Edge<'a> {
         let n_rows = self.surroundings.weights.len();
         let mut product = vec![1.0; n_rows * k];
         let mut message = vec![0.0; k];
-        for (&part, parameter) in self.surroundings.branches[branch].iter().zip(parameters) {
-            let reader = Reader::new(part, parameter, k);
+        for (part, parameter) in self.surroundings.branches[branch].iter().zip(parameters) {
+            let reader = Reader::new(part.borrowed(), parameter, k);
             for (row, values) in product.chunks_exact_mut(k).enumerate() {
                 // The factor is not that of the parameters alone: it must count where they are compared.
                 let factor = reader.read(row, &mut message).clamp(-200.0, 200.0).exp();
@@ -206,15 +220,18 @@ impl<'a> Edge<'a> {
         let mut message = vec![0.0; k];
         let parts = self.surroundings.branches[branch].iter().zip(&parameters).enumerate();
         parts
-            .map(|(at, (&part, parameter))| {
-                let reader = Reader::new(part, parameter, k);
+            .map(|(at, (part, parameter))| {
+                let reader = Reader::new(part.borrowed(), parameter, k);
                 let mut sums = vec![0.0; reader.counts_len()];
                 for (row, weight) in self.surroundings.weights.iter().enumerate() {
                     reader.read(row, &mut message);
                     let prior = &prior[row * k..][..k];
                     let total = message.iter().zip(prior).map(|(a, b)| a * b).sum::<f64>();
                     if total > 0.0 {
-                        shares.iter_mut().zip(message.iter().zip(prior)).for_each(|(share, (a, b))| *share = weight * a * b / total);
+                        shares
+                            .iter_mut()
+                            .zip(message.iter().zip(prior))
+                            .for_each(|(share, (a, b))| *share = weight * a * b / total);
                         reader.count(row, &shares, &message, &mut sums);
                     }
                 }
@@ -222,6 +239,21 @@ impl<'a> Edge<'a> {
             })
             .collect()
     }
+}
+
+/// The different rows around an edge: the number of each row's kind, and the first row of each kind. In sparse tables they are few.
+fn different_rows(branches: &[Vec<Part<'_>>], n_rows: usize) -> (Vec<u32>, Vec<usize>) {
+    let mut seen: HashMap<Vec<u64>, u32> = HashMap::new();
+    let mut firsts = Vec::new();
+    let kinds = (0..n_rows).map(|row| {
+        let mut key = Vec::with_capacity(branches.len() + 4);
+        branches.iter().flatten().for_each(|part| part.add_to_key(row, &mut key));
+        *seen.entry(key).or_insert_with(|| {
+            firsts.push(row);
+            (firsts.len() - 1) as u32
+        })
+    });
+    (kinds.collect(), firsts)
 }
 
 fn floor(part: &Part<'_>, parameter: &Emission, smoothing: &Smoothing) -> f64 {
@@ -254,11 +286,15 @@ fn conditional(arrangement: &Arrangement, end: usize) -> Table {
 
 /// Parameters given one node, for another from which the first follows by a table: mixtures, of numbers with the mixture's mean and variance.
 fn projected(parameters: &[Emission], table: &Table) -> Vec<Emission> {
-    let mix = |values: &[f64]| -> Vec<f64> { table.rows().map(|row| row.iter().zip(values).map(|(p, value)| p * value).sum()).collect() };
+    let mix = |values: &[f64]| -> Vec<f64> {
+        table.rows().map(|row| row.iter().zip(values).map(|(p, value)| p * value).sum()).collect()
+    };
     let one = |parameter: &Emission| match parameter {
         Emission::Categorical(own) => {
             let n = own.n_states();
-            let values = table.rows().flat_map(|row| (0..n).map(move |state| row.iter().zip(own.rows()).map(|(p, given)| p * given[state]).sum()));
+            let values = table
+                .rows()
+                .flat_map(|row| (0..n).map(move |state| row.iter().zip(own.rows()).map(|(p, given)| p * given[state]).sum()));
             Emission::Categorical(Table::new(n, values.collect()))
         }
         Emission::Gaussian { means, variances } => {
@@ -291,7 +327,16 @@ pub(super) fn merged(present: &Arrangement, into_second: bool) -> Arrangement {
     let moved = rearranged(present, &second);
     let l = present.n_states[1];
     let prior: Vec<f64> = (0..present.n_states[end])
-        .map(|x| (0..present.n_states[1 - end]).map(|y| if end == 0 { present.joint[x * l + y] } else { present.joint[y * l + x] }).sum())
+        .map(|x| {
+            (0..present.n_states[1 - end])
+                .map(|y| if end == 0 { present.joint[x * l + y] } else { present.joint[y * l + x] })
+                .sum()
+        })
         .collect();
-    Arrangement { n_states: [present.n_states[end], 1], joint: prior, second: vec![false; second.len()], parameters: moved.parameters }
+    Arrangement {
+        n_states: [present.n_states[end], 1],
+        joint: prior,
+        second: vec![false; second.len()],
+        parameters: moved.parameters,
+    }
 }

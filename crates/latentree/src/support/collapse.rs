@@ -1,5 +1,6 @@
 //! Splits that the data do not support are taken out, and the others say how sure they are.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -14,6 +15,7 @@ use crate::model::{Family, LatentTree};
 use crate::observer::Observer;
 use crate::parameters::{FamilyByLengths, from_lengths, gaussian_log_likelihood};
 use crate::structure::{CorrelationSample, likeliest_lengths};
+use crate::tree::{Edge, Tree};
 
 /// Support below which a split is weak, and is taken out by default where BIC does not fall.
 pub const WEAK: f64 = 0.5;
@@ -67,30 +69,55 @@ pub(crate) fn collapsed(
     options: &CollapseOptions,
     observer: &dyn Observer,
 ) -> Result<(LatentTree, Option<SplitSummary>)> {
-    let mut model = model;
-    let mut removed = 0;
-    let test = |model: &LatentTree, is_last: bool| {
-        let replicates = if is_last { options.bootstrap } else { None };
-        split_tests(model, evidence, replicates.map(|n| (n, options.seed)), observer)
-    };
-    let collapses = options.collapse != Collapse::Off;
-    let Some(mut tests) = test(&model, !collapses)? else { return Ok((model, None)) };
-    if collapses {
-        for _ in 0..ROUNDS {
-            let Some((smaller, n_merged)) = smaller(&model, &tests, evidence, options, observer)? else { break };
-            (model, removed) = (smaller, removed + n_merged);
-            tests = test(&model, false)?.unwrap_or_default();
-        }
-        if options.bootstrap.is_some() {
-            tests = test(&model, true)?.unwrap_or_default();
-        }
+    let replicates = options.bootstrap.map(|n| (n, options.seed));
+    if options.collapse == Collapse::Off {
+        let tests = split_tests(&model, evidence, &|_| true, replicates, observer)?;
+        return Ok(concluded(model, tests, 0));
     }
-    let of = |a: NodeIx, b: NodeIx| tests.iter().find(|test| test.ends == [a, b] || test.ends == [b, a]);
-    let tree = model.tree().with_supports(|edge| of(edge.a, edge.b).map(|test| test.support));
-    let tree = if options.bootstrap.is_some() { tree.with_bootstrap(|edge| of(edge.a, edge.b).and_then(|test| test.bootstrap).or(edge.bootstrap)) } else { tree };
+    let Some(mut tests) = split_tests(&model, evidence, &|_| true, None, observer)? else { return Ok((model, None)) };
+    let (mut model, mut removed) = (model, 0);
+    for _ in 0..ROUNDS {
+        let Some((smaller, n_merged)) = smaller(&model, &tests, evidence, options, observer)? else { break };
+        // Only what was weak, or has other neighbours now, may be the next to go.
+        let ends = |tree: &Tree, [a, b]: [NodeIx; 2]| [tree.name(a).to_owned(), tree.name(b).to_owned()];
+        let strong: Vec<&SplitTest> = tests.iter().filter(|test| test.support >= WEAK).collect();
+        let strong: HashSet<[String; 2]> = strong.iter().map(|test| ends(model.tree(), test.ends)).collect();
+        let degree = |tree: &Tree, name: &str| tree.find(name).map(|node| tree.degree(node));
+        let is_same = |node: NodeIx| {
+            let name = smaller.tree().name(node);
+            degree(model.tree(), name) == degree(smaller.tree(), name)
+        };
+        // Hidden nodes of a Gaussian model are renumbered; its tests are cheap.
+        let keeps_names = model.family() == Family::Discrete;
+        let is_settled = |pair: [NodeIx; 2]| {
+            keeps_names && strong.contains(&ends(smaller.tree(), pair)) && pair.iter().all(|&end| is_same(end))
+        };
+        tests = split_tests(&smaller, evidence, &|pair| !is_settled(pair), None, observer)?.unwrap_or_default();
+        (model, removed) = (smaller, removed + n_merged);
+    }
+    let tests = if removed > 0 || replicates.is_some() {
+        split_tests(&model, evidence, &|_| true, replicates, observer)?
+    } else {
+        Some(tests)
+    };
+    Ok(concluded(model, tests, removed))
+}
+
+/// The model with its supports, and their summary.
+fn concluded(model: LatentTree, tests: Option<Vec<SplitTest>>, removed: usize) -> (LatentTree, Option<SplitSummary>) {
+    let Some(tests) = tests else { return (model, None) };
+    let by_ends: HashMap<[NodeIx; 2], &SplitTest> = tests.iter().map(|test| (test.ends, test)).collect();
+    let of = |edge: &Edge| by_ends.get(&[edge.a, edge.b]).copied();
+    let tree = model.tree().with_supports(|edge| of(edge).map(|test| test.support));
+    let tree = tree.with_bootstrap(|edge| of(edge).and_then(|test| test.bootstrap).or(edge.bootstrap));
     let count = |is: &dyn Fn(f64) -> bool| tests.iter().filter(|test| is(test.support)).count();
-    let summary = SplitSummary { splits: tests.len(), strong: count(&|support| support >= STRONG), weak: count(&|support| support < WEAK), removed };
-    Ok((model.with_tree_annotations(tree), Some(summary)))
+    let summary = SplitSummary {
+        splits: tests.len(),
+        strong: count(&|support| support >= STRONG),
+        weak: count(&|support| support < WEAK),
+        removed,
+    };
+    (model.with_tree_annotations(tree), Some(summary))
 }
 
 /// The model with some edges merged that do not touch each other, fitted again, and their number; `None` if none is to go.
@@ -163,7 +190,9 @@ fn merged(
 
 fn bic(model: &LatentTree, evidence: &Evidence<'_>, observer: &dyn Observer) -> Result<f64> {
     let of_moments = match evidence.moments {
-        Some(moments) if Arc::ptr_eq(moments.schema(), model.schema()) || **moments.schema() == **model.schema() => gaussian_log_likelihood(model, moments)?,
+        Some(moments) if Arc::ptr_eq(moments.schema(), model.schema()) || **moments.schema() == **model.schema() => {
+            gaussian_log_likelihood(model, moments)?
+        }
         _ => None,
     };
     let ln_likelihood = match (of_moments, evidence.rows) {

@@ -47,7 +47,8 @@ pub(super) fn contracted(model: &LatentTree, merges: &[Merge]) -> Result<LatentT
         kept.push(node);
     }
     let at = |node: NodeIx| place[stands_for[node.get()].get()];
-    let edges: Vec<Edge> = tree.edges().map(|edge| Edge { a: at(edge.a), b: at(edge.b), ..edge }).filter(|edge| edge.a != edge.b).collect();
+    let edges: Vec<Edge> =
+        tree.edges().map(|edge| Edge { a: at(edge.a), b: at(edge.b), ..edge }).filter(|edge| edge.a != edge.b).collect();
     let roots: Vec<NodeIx> = model.rooted().roots.iter().map(|&root| at(root)).collect();
     let mut builder = LatentTree::builder(Arc::clone(model.schema()), Tree::from_parts(nodes, &edges)?).roots(&roots);
     for node in kept {

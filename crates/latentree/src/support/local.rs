@@ -1,14 +1,15 @@
 //! One or two joined hidden nodes and what hangs on them: likelihood and EM on the local parameters alone.
 
-use super::messages::{Part, Reader};
+use super::messages::{OwnPart, Reader};
 use crate::em::Smoothing;
 use crate::model::{Emission, Table};
 
 /// What hangs on an edge: the branches of both ends, compressed to what they say row by row.
-pub(super) struct Surroundings<'a> {
-    pub(super) weights: &'a [f64],
+pub(super) struct Surroundings {
+    /// Of different rows.
+    pub(super) weights: Vec<f64>,
     /// The parts of each branch.
-    pub(super) branches: Vec<Vec<Part<'a>>>,
+    pub(super) branches: Vec<Vec<OwnPart>>,
     /// Least variance or rate of each part, where it has one.
     pub(super) floors: Vec<Vec<f64>>,
     pub(super) smoothing: Smoothing,
@@ -54,10 +55,10 @@ struct Counts {
     parts: Vec<Vec<Vec<f64>>>,
 }
 
-impl Surroundings<'_> {
+impl Surroundings {
     /// EM until a step gains less than `tolerance`, or `most` steps. The log-likelihood is that of the last model that was looked at, and what geometric
-    /// convergence would still add to it.
-    pub(super) fn fit(&self, mut arrangement: Arrangement, most: usize, tolerance: f64) -> Fit {
+    /// convergence would still add to it. What would stay below `least` is given up early.
+    pub(super) fn fit(&self, mut arrangement: Arrangement, most: usize, tolerance: f64, least: f64) -> Fit {
         let (mut value, mut last_gain, mut limit) = (f64::NEG_INFINITY, f64::INFINITY, 0.0);
         for step in 0..=most {
             let (found, next) = self.step(&arrangement, None);
@@ -68,7 +69,8 @@ impl Surroundings<'_> {
             let ratio = gain / last_gain;
             limit = if ratio > 0.0 && ratio < 0.98 { gain * ratio / (1.0 - ratio) } else { 0.0 };
             (value, last_gain) = (found, gain);
-            if gain < tolerance || step == most {
+            let is_hopeless = step >= 4 && value + 40.0 * gain < least;
+            if gain < tolerance || step == most || is_hopeless {
                 break;
             }
             arrangement = next;
@@ -83,7 +85,7 @@ impl Surroundings<'_> {
         let readers: Vec<Vec<Reader<'_>>> = (0..self.branches.len())
             .map(|branch| {
                 let parts = self.branches[branch].iter().zip(&arrangement.parameters[branch]);
-                parts.map(|(&part, parameter)| Reader::new(part, parameter, arrangement.states_at(branch))).collect()
+                parts.map(|(part, parameter)| Reader::new(part.borrowed(), parameter, arrangement.states_at(branch))).collect()
             })
             .collect();
         let n_parts: usize = readers.iter().map(Vec::len).sum();
@@ -151,7 +153,8 @@ impl Surroundings<'_> {
             }
         }
         let parameters = (0..self.branches.len()).map(|branch| {
-            let parts = arrangement.parameters[branch].iter().zip(&counts.parts[branch]).zip(&readers[branch]).zip(&self.floors[branch]);
+            let parts =
+                arrangement.parameters[branch].iter().zip(&counts.parts[branch]).zip(&readers[branch]).zip(&self.floors[branch]);
             parts.map(|(((old, sums), reader), &floor)| self.maximised(old, sums, reader.shift(), floor)).collect()
         });
         let next = Arrangement {
@@ -186,7 +189,9 @@ impl Surroundings<'_> {
             Emission::Poisson { rates } => {
                 let rates = sums.chunks_exact(3).zip(rates);
                 Emission::Poisson {
-                    rates: rates.map(|(sums, &rate)| if sums[0] < 1e-9 { rate } else { (sums[1] / sums[0]).max(floor) }).collect(),
+                    rates: rates
+                        .map(|(sums, &rate)| if sums[0] < 1e-9 { rate } else { (sums[1] / sums[0]).max(floor) })
+                        .collect(),
                 }
             }
             Emission::Group(_) => old.clone(),

@@ -22,8 +22,13 @@ pub(super) struct Messages<'a> {
 impl<'a> Messages<'a> {
     pub(super) fn new(model: &'a LatentTree, sample: &'a Sample) -> Self {
         let n_nodes = model.tree().n_nodes();
-        let mut messages =
-            Self { model, sample, marginals: vec![Vec::new(); n_nodes], below: vec![Vec::new(); n_nodes], above: vec![Vec::new(); n_nodes] };
+        let mut messages = Self {
+            model,
+            sample,
+            marginals: vec![Vec::new(); n_nodes],
+            below: vec![Vec::new(); n_nodes],
+            above: vec![Vec::new(); n_nodes],
+        };
         let order = &model.rooted().order;
         for &node in order {
             if let Distribution::Discrete(table) = model.distribution(node) {
@@ -59,7 +64,8 @@ impl<'a> Messages<'a> {
     pub(super) fn bytes_per_row(model: &LatentTree) -> usize {
         let inner = model.tree().node_ixs().filter(|&node| model.tree().degree(node) > 1);
         let states = |node: NodeIx| model.n_states(node).unwrap_or(0);
-        8 * inner.map(|node| states(node) + model.parent(node).map_or(0, states)).sum::<usize>() + 8 * model.schema().columns().len()
+        8 * inner.map(|node| states(node) + model.parent(node).map_or(0, states)).sum::<usize>()
+            + 8 * model.schema().columns().len()
     }
 
     fn is_inner(&self, node: NodeIx) -> bool {
@@ -120,10 +126,12 @@ impl<'a> Messages<'a> {
             Distribution::Emission(emission) => vec![emission.clone()],
             _ => vec![Emission::Categorical(self.conditional(node, other))],
         };
-        let parts = self.columns(other).iter().zip(&parameters).map(|(column, parameter)| match (&self.sample.columns[column.get()], parameter) {
-            (Cells::Codes(codes), Emission::Categorical(table)) => Part::Codes { codes, n_states: table.n_states() },
-            (Cells::Reals(values), _) => Part::Reals { values },
-            (Cells::Codes(_), _) => unreachable!("a discrete column has a table"),
+        let parts = self.columns(other).iter().zip(&parameters).map(|(column, parameter)| {
+            match (&self.sample.columns[column.get()], parameter) {
+                (Cells::Codes(codes), Emission::Categorical(table)) => Part::Codes { codes, n_states: table.n_states() },
+                (Cells::Reals(values), _) => Part::Reals { values },
+                (Cells::Codes(_), _) => unreachable!("a discrete column has a table"),
+            }
         });
         // A hidden leaf has no columns and says nothing.
         let parts: Vec<Part<'_>> = parts.collect();
@@ -163,6 +171,49 @@ pub(super) enum Part<'a> {
     Reals { values: &'a [f64] },
 }
 
+impl Part<'_> {
+    /// What tells a row from others.
+    pub(super) fn add_to_key(&self, row: usize, key: &mut Vec<u64>) {
+        match *self {
+            Part::Codes { codes, .. } => key.push(u64::from(codes[row])),
+            Part::Likelihood { values, n_states } => {
+                key.extend(values[row * n_states..][..n_states].iter().map(|value| value.to_bits()))
+            }
+            Part::Reals { values } => key.push(values[row].to_bits()),
+        }
+    }
+
+    /// A copy for some rows.
+    pub(super) fn chosen(&self, rows: &[usize]) -> OwnPart {
+        match *self {
+            Part::Codes { codes, n_states } => OwnPart::Codes { codes: rows.iter().map(|&row| codes[row]).collect(), n_states },
+            Part::Likelihood { values, n_states } => {
+                let values = rows.iter().flat_map(|&row| &values[row * n_states..][..n_states]).copied().collect();
+                OwnPart::Likelihood { values, n_states }
+            }
+            Part::Reals { values } => OwnPart::Reals { values: rows.iter().map(|&row| values[row]).collect() },
+        }
+    }
+}
+
+/// A [`Part`] with its own copy of what it says.
+#[derive(Debug, Clone)]
+pub(super) enum OwnPart {
+    Codes { codes: Vec<u32>, n_states: usize },
+    Likelihood { values: Vec<f64>, n_states: usize },
+    Reals { values: Vec<f64> },
+}
+
+impl OwnPart {
+    pub(super) fn borrowed(&self) -> Part<'_> {
+        match self {
+            Self::Codes { codes, n_states } => Part::Codes { codes, n_states: *n_states },
+            Self::Likelihood { values, n_states } => Part::Likelihood { values, n_states: *n_states },
+            Self::Reals { values } => Part::Reals { values },
+        }
+    }
+}
+
 /// Reads what a part says about each state of its centre, given parameters.
 pub(super) struct Reader<'a> {
     part: Part<'a>,
@@ -180,7 +231,12 @@ impl<'a> Reader<'a> {
             }
             Emission::Gaussian { means, variances } => {
                 let parts = means.iter().zip(variances);
-                (parts.flat_map(|(&mean, &variance)| [mean, -0.5 * (std::f64::consts::TAU * variance).ln(), 0.5 / variance]).collect(), false)
+                (
+                    parts
+                        .flat_map(|(&mean, &variance)| [mean, -0.5 * (std::f64::consts::TAU * variance).ln(), 0.5 / variance])
+                        .collect(),
+                    false,
+                )
             }
             Emission::Poisson { rates } => (rates.iter().flat_map(|&rate| [rate, rate.max(1e-300).ln()]).collect(), true),
             Emission::Group(_) => unreachable!("members of a group come one by one"),

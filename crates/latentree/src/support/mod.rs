@@ -22,8 +22,8 @@ mod sample;
 mod tests;
 mod weigh;
 
-pub use collapse::{STRONG, SplitSummary, WEAK};
 pub(crate) use collapse::{Collapse, CollapseOptions, collapsed};
+pub use collapse::{STRONG, SplitSummary, WEAK};
 use rayon::prelude::*;
 pub(crate) use weigh::{Alternative, Compared};
 
@@ -76,23 +76,29 @@ pub(crate) struct SplitTest {
 ///
 /// # Errors
 /// Those of reading rows, and [`Error::Cancelled`].
-pub fn supports(model: &LatentTree, rows: &dyn Rows, moments: &PairMoments, observer: &dyn Observer) -> Result<Vec<([NodeIx; 2], f64)>> {
+pub fn supports(
+    model: &LatentTree,
+    rows: &dyn Rows,
+    moments: &PairMoments,
+    observer: &dyn Observer,
+) -> Result<Vec<([NodeIx; 2], f64)>> {
     let evidence = Evidence { rows: Some(rows), moments: Some(moments), total_weight: moments.total_weight() };
-    let tests = split_tests(model, &evidence, None, observer)?.unwrap_or_default();
+    let tests = split_tests(model, &evidence, &|_| true, None, observer)?.unwrap_or_default();
     Ok(tests.into_iter().map(|test| (test.ends, test.support)).collect())
 }
 
-/// The tests of all edges between hidden nodes; `None` if there is nothing to test by. A bootstrap has a number of replicates and a seed.
+/// The tests of the edges between hidden nodes that are chosen; `None` if there is nothing to test by. A bootstrap has a number of replicates and a seed.
 pub(crate) fn split_tests(
     model: &LatentTree,
     evidence: &Evidence<'_>,
+    is_chosen: &dyn Fn([NodeIx; 2]) -> bool,
     bootstrap: Option<(usize, u64)>,
     observer: &dyn Observer,
 ) -> Result<Option<Vec<SplitTest>>> {
     let tree = model.tree();
     let is_inner = |node: NodeIx| !tree.is_observed(node) && tree.degree(node) >= 3;
-    let edges: Vec<[NodeIx; 2]> =
-        tree.edges().filter(|edge| is_inner(edge.a) && is_inner(edge.b)).map(|edge| [edge.a, edge.b]).collect();
+    let edges = tree.edges().filter(|edge| is_inner(edge.a) && is_inner(edge.b)).map(|edge| [edge.a, edge.b]);
+    let edges: Vec<[NodeIx; 2]> = edges.filter(|&ends| is_chosen(ends)).collect();
     match (model.family(), evidence.rows, evidence.moments) {
         (Family::Gaussian, _, Some(moments)) if **moments.schema() == **model.schema() => {
             observer.stage("support", Some(edges.len() as u64));
@@ -124,7 +130,7 @@ pub(crate) fn split_tests(
                 Ok(SplitTest {
                     ends,
                     support: compared.support(),
-                    bootstrap: draws.as_ref().map(|draws| compared.bootstrap(draws)),
+                    bootstrap: draws.as_ref().map(|draws| compared.bootstrap(draws, &edge.kinds_of_rows)),
                     merged_bic: compared.merged_bic(),
                     merge: Some(Merge { ends, outer: edge.outer, arrangement }),
                 })

@@ -40,7 +40,10 @@ impl Sample {
             }
         };
         let kept = n_rows.min(most as u64);
-        let is_kept = |row: u64| u128::from(row + 1) * u128::from(kept) / u128::from(n_rows.max(1)) > u128::from(row) * u128::from(kept) / u128::from(n_rows.max(1));
+        let is_kept = |row: u64| {
+            u128::from(row + 1) * u128::from(kept) / u128::from(n_rows.max(1))
+                > u128::from(row) * u128::from(kept) / u128::from(n_rows.max(1))
+        };
         let empty = |n_states: Option<usize>| match n_states {
             Some(_) => Cells::Codes(Vec::with_capacity(kept as usize)),
             None => Cells::Reals(Vec::with_capacity(kept as usize)),
@@ -49,7 +52,8 @@ impl Sample {
         let (mut weights, mut total_weight, mut seen) = (Vec::new(), 0.0, 0_u64);
         let mut source = rows.open()?;
         while let Some(batch) = source.next_batch()? {
-            let chosen: Vec<usize> = (0..batch.n_rows).filter(|&row| is_kept(seen + row as u64) && batch.weight(row) > 0.0).collect();
+            let chosen: Vec<usize> =
+                (0..batch.n_rows).filter(|&row| is_kept(seen + row as u64) && batch.weight(row) > 0.0).collect();
             seen += batch.n_rows as u64;
             total_weight += (0..batch.n_rows).map(|row| batch.weight(row)).sum::<f64>();
             weights.extend(chosen.iter().map(|&row| batch.weight(row)));

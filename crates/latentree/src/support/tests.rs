@@ -32,7 +32,7 @@ fn moments_of(data: &Dataset) -> PairMoments {
 }
 
 /// The whole model of an arrangement around an edge whose first end is the root.
-fn whole(model: &LatentTree, edge: &Edge<'_>, [u, v]: [NodeIx; 2], arrangement: &Arrangement) -> LatentTree {
+fn whole(model: &LatentTree, edge: &Edge, [u, v]: [NodeIx; 2], arrangement: &Arrangement) -> LatentTree {
     let mut tree = model.tree().clone();
     for (&node, &at_second) in edge.outer.iter().zip(&arrangement.second) {
         let old = if model.parent(node) == Some(u) { u } else { v };
@@ -51,7 +51,9 @@ fn whole(model: &LatentTree, edge: &Edge<'_>, [u, v]: [NodeIx; 2], arrangement: 
             None => model.distribution(node).clone(),
             Some(branch) => match (model.distribution(node), arrangement.parameters[branch].as_slice()) {
                 (Distribution::Discrete(_), [Emission::Categorical(table)]) => Distribution::Discrete(table.clone()),
-                (Distribution::Emission(Emission::Group(_)), members) => Distribution::Emission(Emission::Group(members.to_vec())),
+                (Distribution::Emission(Emission::Group(_)), members) => {
+                    Distribution::Emission(Emission::Group(members.to_vec()))
+                }
                 (_, [emission]) => Distribution::Emission(emission.clone()),
                 _ => unreachable!("every branch has parameters"),
             },
@@ -76,7 +78,9 @@ fn local_likelihoods_differ_as_those_of_the_whole_models() {
             let edge = Edge::new(&model, &messages, &sample, ends);
             let value = |arrangement: &Arrangement| edge.surroundings.step(arrangement, None).0;
             let (base, of_model) = (value(&edge.present), score(&model, &data));
-            let close = |local: f64, full: f64| assert!((local - base - (full - of_model)).abs() < 1e-6, "{local} {base} {full} {of_model}");
+            let close = |local: f64, full: f64| {
+                assert!((local - base - (full - of_model)).abs() < 1e-6, "{local} {base} {full} {of_model}")
+            };
             // A step of EM and swaps of branches, from the model's own parameters.
             let (_, next) = edge.surroundings.step(&edge.present, None);
             close(value(&next), score(&whole(&model, &edge, ends, &next), &data));
@@ -141,7 +145,9 @@ fn true_splits_of_plenty_of_data_are_supported_and_the_same_at_any_number_of_thr
 fn with_a_false_split(family: ParameterFamily, learning: &Learning) -> (Learned, Dataset) {
     let truth = model_of(Shape::Star, 8, family, 4);
     let data = Inference::new(&truth).sample(3000, 6).unwrap();
-    let tree = Tree::from_newick("(x1:0.4,x2:0.4,x3:0.4,x4:0.4,(x5:0.4,x6:0.4,x7:0.4,x8:0.4):0.1);", &crate::tree::Observed::LeavesOnly).unwrap();
+    let tree =
+        Tree::from_newick("(x1:0.4,x2:0.4,x3:0.4,x4:0.4,(x5:0.4,x6:0.4,x7:0.4,x8:0.4):0.1);", &crate::tree::Observed::LeavesOnly)
+            .unwrap();
     (learning.clone().tree(Some(tree)).run(Source::Rows(&data), &Silent).unwrap(), data)
 }
 
@@ -168,7 +174,7 @@ fn replicates_keep_a_true_split_and_lose_a_false_one() {
         let tree = Tree::from_newick("(x1,x2,x3,x4,(x5,x6,x7,x8));", &crate::tree::Observed::LeavesOnly).unwrap();
         let learned = Learning::new().collapse(Some(0.0)).tree(Some(tree)).run(Source::Rows(&data), &Silent).unwrap();
         let evidence = Evidence { rows: Some(&data), moments: None, total_weight: 3000.0 };
-        let tests = split_tests(learned.model().unwrap(), &evidence, Some((50, 1)), &Silent).unwrap().unwrap();
+        let tests = split_tests(learned.model().unwrap(), &evidence, &|_| true, Some((50, 1)), &Silent).unwrap().unwrap();
         let own = learned.tree().splits();
         let is_found = truth.tree().splits().contains(own.of_edge(tests[0].ends[0], tests[0].ends[1]).unwrap());
         let share = tests[0].bootstrap.unwrap();

@@ -18,7 +18,7 @@ pub(crate) struct Alternative {
     pub(crate) n_parameters: f64,
     /// Branches of the two ends; `None` for a single node.
     pub(crate) sizes: Option<[usize; 2]>,
-    /// The log-likelihood of each sampled row; nothing from moments.
+    /// The log-likelihood of each different row; nothing from moments.
     pub(crate) rows: Vec<f64>,
 }
 
@@ -48,7 +48,7 @@ impl Compared {
     fn cost(&self) -> f64 {
         let d = (self.present.n_parameters - self.merged.n_parameters).max(0.0);
         let loss = -self.gain(&self.merged) / (0.5 * d).max(1.0);
-        0.5 * d * (loss.max(PI) / PI).ln() + self.ln_ways()
+        0.5 * d * (loss.max(1.0) / PI).ln() + self.ln_ways()
     }
 
     fn ln_ways(&self) -> f64 {
@@ -77,13 +77,17 @@ impl Compared {
 
     /// The share of replicates in which the present arrangement is the best: rows are drawn again, and the log-likelihoods that they have summed (the RELL
     /// bootstrap of Kishino, Miyata and Hasegawa 1990). Arrangements are weighed as for [`support`](Self::support), but not tempered.
-    pub(crate) fn bootstrap(&self, draws: &Draws) -> f64 {
+    pub(crate) fn bootstrap(&self, draws: &Draws, kinds_of_rows: &[u32]) -> f64 {
         let weights = self.ln_weights();
+        let mut extra = vec![0.0; self.present.rows.len()];
         let survived = draws.times.iter().filter(|times| {
+            extra.fill(0.0);
+            let rows = times.iter().zip(&draws.weights).zip(kinds_of_rows);
+            rows.for_each(|((&times, weight), &kind)| extra[kind as usize] += (f64::from(times) - 1.0) * weight);
             let others = std::iter::once(&self.merged).chain(&self.rearranged).zip(&weights);
             others.into_iter().all(|(other, weight)| {
-                let rows = times.iter().zip(&draws.weights).zip(other.rows.iter().zip(&self.present.rows));
-                let shift: f64 = rows.map(|((&times, weight), (other, own))| (f64::from(times) - 1.0) * weight * (other - own)).sum();
+                let rows = extra.iter().zip(other.rows.iter().zip(&self.present.rows));
+                let shift: f64 = rows.map(|(extra, (other, own))| extra * (other - own)).sum();
                 // The sum of a sample deviates more, for its size, than that of all rows.
                 weight + shift * self.scale.sqrt() <= 0.0
             })

@@ -56,7 +56,7 @@ fn shuffled(tree: &Tree, rng: &mut ChaCha8Rng) -> (Tree, Vec<NodeIx>) {
     (Tree::from_parts(nodes, &edges).unwrap(), new_ix)
 }
 
-type NamedEdges = BTreeMap<(String, String), (Option<u64>, Option<u64>)>;
+type NamedEdges = BTreeMap<(String, String), [Option<u64>; 3]>;
 
 /// Everything about a tree but the order of nodes and edges, lengths by their bits.
 pub(super) fn content(tree: &Tree) -> (BTreeMap<String, bool>, NamedEdges) {

@@ -130,7 +130,16 @@ impl<'a> Reader<'a> {
             return Err(self.fail(self.at, "there are more nodes than can be numbered"));
         }
         let at = self.at;
-        self.entries.push(Entry { parent, is_tip: true, label: None, observed: None, length: None, support: None, bootstrap: None, at });
+        self.entries.push(Entry {
+            parent,
+            is_tip: true,
+            label: None,
+            observed: None,
+            length: None,
+            support: None,
+            bootstrap: None,
+            at,
+        });
         Ok(self.entries.len() - 1)
     }
 
