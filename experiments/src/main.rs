@@ -19,6 +19,7 @@ mod ruffini_decompositions;
 mod sectors;
 mod soak;
 mod sparse_vectors;
+mod support;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -67,6 +68,8 @@ enum Experiment {
     Resume(resume::ResumeArgs),
     /// S&P 500 weekly returns: how often neighbours on the learned tree share a sector
     Sectors,
+    /// Support of splits on simulated trees: in each tenth of it, the share of splits that are true
+    Support(support::SupportArgs),
 }
 
 fn main() -> ExitCode {
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Experiment::Sectors => sectors::run(&data),
         Experiment::Resume(args) => resume::run(&args),
         Experiment::Soak(args) => soak::run(&args),
+        Experiment::Support(args) => support::run(&args),
     };
     let table = match outcome {
         Ok(table) => table,

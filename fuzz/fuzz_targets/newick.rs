@@ -16,7 +16,7 @@ fn content(tree: &Tree) -> Content {
         ends.sort();
         let [a, b] = ends;
         // -0 is written as -0 and reads back as such, so bits are compared.
-        ((a, b), [edge.length.map(f64::to_bits), edge.support.map(f64::to_bits)])
+        ((a, b), [edge.length, edge.support, edge.bootstrap].map(|value| value.map(f64::to_bits)))
     });
     (nodes, edges.collect())
 }

@@ -20,7 +20,7 @@ from ._warnings import NotFittedError, warn_all
 
 #: Options that are handed on to the library under their own names.
 _LEARN_OPTIONS = (
-    "structure parameters distance significance smoothing epsilon tau contract bootstrap decomposition alignment start restarts "
+    "structure parameters distance significance smoothing epsilon tau contract bootstrap collapse decomposition alignment start restarts "
     "em_iterations em_tolerance em_smoothing weight_kind memory select effort validation_fraction accept states"
 ).split()
 #: What the ending of a file asks for; none asks for the model file.
@@ -98,7 +98,10 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         Merge adjacent nodes whose correlation exceeds this; ``"none"`` merges none. By default 0.9, and none for
         the structures ``"auto"`` and ``"likelihood"``, which choose their edges by likelihood.
     bootstrap : int, optional
-        Support of every split by so many bootstrap replicates.
+        Share of so many bootstrap replicates that have each split.
+    collapse : float, optional
+        Take out splits whose support is below this, from 0 to 1; 0 takes out none. By default those below 0.5 whose
+        removal does not lower BIC, and none of a structure that is asked for by name.
     decomposition : str, default="sidiwo"
         How third moments are decomposed: ``sidiwo``, ``tpm``, ``svd``, ``svtd`` or ``als``.
     alignment : str, default="linear"
@@ -201,6 +204,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         tau: float | None = None,
         contract: float | str | None = None,
         bootstrap: int | None = None,
+        collapse: float | None = None,
         decomposition: str = "sidiwo",
         alignment: str = "linear",
         start: str | None = None,
@@ -233,6 +237,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self.tau = tau
         self.contract = contract
         self.bootstrap = bootstrap
+        self.collapse = collapse
         self.decomposition = decomposition
         self.alignment = alignment
         self.start = start
@@ -601,7 +606,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     # ---- the tree
 
     def edges(self) -> list[tuple[str, str, float | None, float | None]]:
-        """The edges: parent, child, length and bootstrap support (None where not known)."""
+        """The edges: parent, child, length and support (by the test, or else the bootstrap's share; None where not known)."""
         return self._fitted().edges()
 
     def items(self, n: int = 4) -> dict[str, list[str]]:

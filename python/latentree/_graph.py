@@ -117,8 +117,9 @@ def from_networkx(graph: Any) -> tuple[str, str]:
         length = attributes.get("length", attributes.get("distance", attributes.get("weight")))
         if length is not None:
             edge["distance"] = float(length)
-        if attributes.get("support") is not None:
-            edge["support"] = float(attributes["support"])
+        for share in ("support", "bootstrap"):
+            if attributes.get(share) is not None:
+                edge[share] = float(attributes[share])
         edges.append(edge)
     attributes = {names[node]: it for node, it in graph.nodes(data=True)}
     if not nodes or not graph.is_directed() or any("table" not in it for it in attributes.values()):

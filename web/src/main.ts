@@ -31,7 +31,7 @@ function describe(): void {
   find("subtitle").textContent = parts.join(" · ");
   const strength = payload.family === "tree" ? "Thicker edges are shorter." : "Thicker edges carry more information.";
   const doubt = payload.supports.some((it) => it !== null && it < 0.5)
-    ? " Dashed: in fewer than half of the bootstrap trees."
+    ? " Dashed: support below one half."
     : "";
   find("legend").replaceChildren(
     element("span", { class: "dot observed" }),

@@ -338,7 +338,7 @@ function neighbours(forest: Forest, node: number, go: Go): HTMLElement | null {
     ),
   );
   const note = columns.some(([name]) => name === "Support")
-    ? "Support is the share of bootstrap trees with the same split."
+    ? "Support is how probable the split is: by a test of the rows, or else the share of bootstrap replicates that have it."
     : null;
   const more = edges.length > most ? element("p", { class: "note" }, `… and ${grouped(edges.length - most)} more`) : null;
   return section(

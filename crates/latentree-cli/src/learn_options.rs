@@ -20,7 +20,7 @@ const fn flag(path: &'static str, flag: &'static str, value: &'static str, help:
 
 /// All of them, in the order of the help.
 #[rustfmt::skip]
-pub(crate) const LEARN_FLAGS: [LearnFlag; 22] = [
+pub(crate) const LEARN_FLAGS: [LearnFlag; 23] = [
     flag("structure.learner", "structure", "NAME", "Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind, plrg, reg-clrg, reg-clnj or hclt [default: auto]"),
     flag("distance.estimator", "distance", "NAME", "Which distance: auto, gaussian, logdet, multivariate, symmetric or canonical [default: auto]"),
     flag("parameters.hidden_states", "hidden-states", "K|auto", "States of the hidden variables, 2 to 1000, or auto: as many as BIC, or the validation rows, ask for [default: 2; continuous columns alone give Gaussian hidden variables unless this is given]"),
@@ -30,7 +30,8 @@ pub(crate) const LEARN_FLAGS: [LearnFlag; 22] = [
     flag("structure.epsilon", "epsilon", "LENGTH", "How much distances may vary within a family (rg, clrg, plrg) [default: three standard errors]"),
     flag("structure.tau", "tau", "LENGTH", "Longest distance by which families are found (rg, clrg, plrg) [default: by standard errors]"),
     flag("structure.contract", "contract", "CORRELATION", "Merge adjacent nodes whose correlation exceeds this; none or 0 merges none [default: 0.9; none for auto and likelihood; with --distances edges of no length]"),
-    flag("structure.bootstrap", "bootstrap", "N", "Support of every split by this many bootstrap replicates, 1 to 100000"),
+    flag("structure.bootstrap", "bootstrap", "N", "Share of this many bootstrap replicates that have each split, 1 to 100000"),
+    flag("structure.collapse", "collapse", "SUPPORT", "Take out splits whose support is below this, 0 to 1; 0 takes out none [default: those below 0.5 whose removal does not lower BIC; none of --tree and of a named --structure]"),
     flag("parameters.method", "parameters", "HOW", "How parameters are learned: auto, moments+em, moments, em, distances or none [default: auto]"),
     flag("parameters.decomposition", "decomposition", "NAME", "How third moments are decomposed: sidiwo, tpm, svd, svtd or als [default: sidiwo]"),
     flag("parameters.alignment", "alignment", "NAME", "How moments' hidden states are made to agree between tables: linear (by construction) or huang (triplets, aligned afterwards with drawn states) [default: linear]"),

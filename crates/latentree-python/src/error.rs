@@ -35,7 +35,7 @@ pub(crate) fn to_python(error: Error) -> PyErr {
 }
 
 /// Sentences that speak of files, and what to say to callers of Python instead.
-const PHRASES: [(&str, &str); 11] = [
+const PHRASES: [(&str, &str); 10] = [
     ("learn its parameters first, with this tree as `learn.tree`", "learn its parameters first: LatentTree(tree=...).fit(X)"),
     ("write missing values as an empty field", "write missing values as NaN or None"),
     ("write a missing value as an empty field", "write a missing value as NaN or None"),
@@ -49,9 +49,10 @@ const PHRASES: [(&str, &str); 11] = [
 ];
 
 /// The options of learning and the arguments that set them.
-pub(crate) const ARGUMENTS: [(&str, &str); 23] = [
+pub(crate) const ARGUMENTS: [(&str, &str); 25] = [
     ("structure.learner", "structure"),
     ("structure.contract", "contract"),
+    ("structure.collapse", "collapse"),
     ("structure.epsilon", "epsilon"),
     ("structure.tau", "tau"),
     ("structure.bootstrap", "bootstrap"),

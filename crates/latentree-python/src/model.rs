@@ -179,7 +179,7 @@ impl Model {
         let parts = tree.edges().map(|edge| {
             let is_down = model.is_none_or(|model| model.parent(edge.b) == Some(edge.a));
             let (a, b) = if is_down { (edge.a, edge.b) } else { (edge.b, edge.a) };
-            (tree.name(a).to_owned(), tree.name(b).to_owned(), edge.length, edge.support)
+            (tree.name(a).to_owned(), tree.name(b).to_owned(), edge.length, edge.support.or(edge.bootstrap))
         });
         parts.collect()
     }

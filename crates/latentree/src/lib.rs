@@ -102,6 +102,7 @@ pub mod selection;
 mod short_forms;
 pub mod simulate;
 pub mod structure;
+pub mod support;
 pub mod tensor;
 #[cfg(test)]
 mod test_data;

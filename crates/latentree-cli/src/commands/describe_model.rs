@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use latentree::data::{CachedRows, WeightedRows};
 use latentree::model::LatentTree;
 use latentree::report::{Goodness, GoodnessOptions, Groups, HiddenVariable, find_node, goodness};
+use latentree::support::{STRONG, WEAK};
 use latentree::{Error, Result};
 
 use super::groups::clean;
@@ -90,6 +91,12 @@ fn write_fit(out: &mut dyn Write, found: &Goodness) -> io::Result<()> {
         writeln!(out, "  per row            {}", value(fit.mean_log_likelihood))?;
         writeln!(out, "BIC (larger better)  {}", value(fit.bic))?;
         writeln!(out, "AIC (larger better)  {}", value(fit.aic))?;
+    }
+    let supports: Vec<f64> = found.edges.iter().filter_map(|edge| edge.support).collect();
+    if !supports.is_empty() {
+        let count = |is: &dyn Fn(&f64) -> bool| supports.iter().filter(|support| is(support)).count();
+        let (strong, weak) = (count(&|support| *support >= STRONG), count(&|support| *support < WEAK));
+        writeln!(out, "splits               {strong} strong (>= 95%), {weak} weak (< 50%), of {}", supports.len())?;
     }
     Ok(())
 }

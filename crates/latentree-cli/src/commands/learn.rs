@@ -11,6 +11,7 @@ use latentree::learn::{LearnOptions, Learned, Learning, MomentsFile, Source, Sta
 use latentree::model::Provenance;
 use latentree::report::{self, GoodnessOptions, Groups, PageOptions};
 use latentree::selection::CandidateScore;
+use latentree::support::SplitSummary;
 use latentree::tree::Tree;
 use latentree::{ColIx, Error, NodeIx, Result, Silent};
 use serde_json::json;
@@ -309,6 +310,9 @@ fn show(
                 learned.candidates.len()
             )?;
         }
+        if let Some(SplitSummary { strong, weak, removed, .. }) = learned.splits.filter(|it| it.splits + it.removed > 0) {
+            writeln!(out, "splits               {strong} strong (>= 95%), {weak} weak (< 50%), {removed} removed")?;
+        }
         let seconds: f64 = learned.stages.iter().map(|stage| stage.seconds).sum();
         writeln!(out, "seconds              {seconds:.2}")?;
         if let Some(output) = &args.output {
@@ -319,7 +323,11 @@ fn show(
             None => write_hidden(out, tree)?,
         }
         if tree.n_nodes() <= SHOWN_NODES {
-            let legend = if bootstrap.is_some() { "lengths, and support by the bootstrap" } else { "lengths" };
+            let legend = match (learned.splits, bootstrap) {
+                (Some(_), _) => "lengths, and support of splits",
+                (None, Some(_)) => "lengths, and support by the bootstrap",
+                (None, None) => "lengths",
+            };
             write!(out, "\ntree ({legend}; hidden variables in parentheses)\n{}", to_text(&learned.file))?;
         }
         Ok(())

@@ -113,14 +113,14 @@ fn support_is_in_the_file_and_in_every_export() {
     let file: Value = serde_json::from_str(&folder.text("m.json")).expect("JSON");
     let edges = file["edges"].as_array().expect("edges");
     // Shares of 25 replicates; an edge that splits off one variable is in all of them, and a clear tree in most.
-    let supports: Vec<f64> = edges.iter().map(|edge| 25.0 * number(&edge["support"])).collect();
+    let supports: Vec<f64> = edges.iter().map(|edge| 25.0 * number(&edge["bootstrap"])).collect();
     assert!(supports.iter().all(|support| (support - support.round()).abs() < 1e-9 && (0.0..=25.0).contains(support)));
     assert!(supports.iter().filter(|support| **support > 20.0).count() * 3 > 2 * supports.len(), "{supports:?}");
     // The tree is the same without the bootstrap.
     folder.succeed("learn d.csv --structure clnj -o plain.json");
     assert_eq!(folder.json("compare plain.json m.json")["robinson_foulds"], 0);
-    assert!(folder.succeed("export m.json --format newick").contains("[&support="));
-    assert!(folder.succeed("export m.json --format graphml").contains("<data key=\"support\">"));
+    assert!(folder.succeed("export m.json --format newick").contains("[&bootstrap="));
+    assert!(folder.succeed("export m.json --format graphml").contains("<data key=\"bootstrap\">"));
     assert!(folder.succeed("export m.json --format dot").contains("%)"));
     assert!(folder.succeed("export m.json --format text").contains('%'));
     let bytes = |options: &str| {
@@ -129,6 +129,24 @@ fn support_is_in_the_file_and_in_every_export() {
     };
     let first = bytes("--threads 1");
     assert!(first == bytes("--threads 5") && first != bytes("--seed 3"));
+}
+
+#[test]
+fn splits_are_tested_and_taken_out_below_a_support() {
+    let folder = gaussian("double-star", 4000);
+    let json = folder.json("learn d.csv --collapse 0 -o m.json");
+    assert_eq!(json["splits"]["removed"], 0);
+    let edges = json["edge_information"].as_array().expect("edges");
+    let supports: Vec<f64> =
+        edges.iter().filter(|edge| !edge["support"].is_null()).map(|edge| number(&edge["support"])).collect();
+    assert_eq!(json["splits"]["splits"], supports.len());
+    assert!(supports.iter().any(|support| *support > 0.95) && supports.iter().all(|support| (0.0..=1.0).contains(support)));
+    assert!(folder.succeed("learn d.csv -o m.json").contains("strong (>= 95%)"));
+    assert!(folder.succeed("describe m.json").contains("strong (>= 95%)"));
+    assert!(folder.succeed("export m.json --format newick").contains("[&support="));
+    // No split is certain beyond 1.
+    let json = folder.json("learn d.csv --collapse 1 -o star.json");
+    assert!(number(&json["splits"]["removed"]) + number(&json["splits"]["splits"]) >= supports.len() as f64);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn write_graph(out: &mut String, view: &View<'_>) -> std::fmt::Result {
     for edge in tree.edges() {
         write!(out, "  n{} -- n{}", edge.a.get(), edge.b.get())?;
         let distance = edge.length.map(|length| format!("{length:.3}"));
-        let support = edge.support.map(|support| format!("{:.0}%", 100.0 * support));
+        let support = edge.support.or(edge.bootstrap).map(|support| format!("{:.0}%", 100.0 * support));
         let label = match (distance, support) {
             (None, None) => None,
             (Some(distance), Some(support)) => Some(format!("{distance} ({support})")),

@@ -7,7 +7,7 @@ use super::xml::escape;
 use crate::model::edge_information;
 
 /// Attributes: identifier, what carries it, type.
-const KEYS: [(&str, &str, &str); 9] = [
+const KEYS: [(&str, &str, &str); 10] = [
     ("label", "node", "string"),
     ("observed", "node", "boolean"),
     ("root", "node", "boolean"),
@@ -16,13 +16,14 @@ const KEYS: [(&str, &str, &str); 9] = [
     ("state_labels", "node", "string"),
     ("distance", "edge", "double"),
     ("support", "edge", "double"),
+    ("bootstrap", "edge", "double"),
     ("mutual_information", "edge", "double"),
 ];
 
 /// The tree as GraphML, undirected.
 ///
 /// Nodes are called `n0`, `n1`, … by index and have the attributes `label` (the name), `observed` and, for a model, `root`,
-/// `kind`, `states` (their number) and `state_labels` (a JSON list); edges have `distance`, `support` and
+/// `kind`, `states` (their number) and `state_labels` (a JSON list); edges have `distance`, `support`, `bootstrap` and
 /// `mutual_information` (in nats) where known. Characters that XML cannot hold become U+FFFD.
 #[must_use]
 pub fn to_graphml<'a>(what: impl Into<View<'a>>) -> String {
@@ -61,7 +62,12 @@ fn write_graph(out: &mut String, view: &View<'_>) -> std::fmt::Result {
         write!(out, "    <edge source=\"n{}\" target=\"n{}\">", edge.a.get(), edge.b.get())?;
         let child = view.model().map(|model| if model.parent(edge.b) == Some(edge.a) { edge.b } else { edge.a });
         let information = child.and_then(|child| information[child.get()]);
-        for (key, value) in [("distance", edge.length), ("support", edge.support), ("mutual_information", information)] {
+        for (key, value) in [
+            ("distance", edge.length),
+            ("support", edge.support),
+            ("bootstrap", edge.bootstrap),
+            ("mutual_information", information),
+        ] {
             if let Some(value) = value.filter(|value| value.is_finite()) {
                 data(out, key, &format!("{value:?}"))?;
             }

@@ -3,8 +3,8 @@
 //! `(a:0.1,b:0.2,(c,d)h2[&hidden]:0.3[&support=0.98])h1[&hidden];` is a tree; a forest is one tree after another, each
 //! ended by `;`. Newick does not say which inner nodes are variables of the data, so inner nodes are written with a comment
 //! `[&hidden]` or `[&observed]`, which other programs ignore, and such a comment decides when reading. Without it leaves
-//! are observed and [`Observed`] tells what inner nodes are. The bootstrap support of an edge is the comment
-//! `[&support=0.98]` of its lower end.
+//! are observed and [`Observed`] tells what inner nodes are. The support of an edge is the comment
+//! `[&support=0.98]` of its lower end, its share of bootstrap replicates `[&bootstrap=0.9]`.
 //!
 //! Names with blanks or any of `( ) [ ] : ; , ' "` are written in single quotes, a quote inside doubled. Underscores are
 //! kept as they are. Comments may be nested. Negative lengths are read (neighbour joining makes them); lengths that are not
@@ -117,10 +117,14 @@ impl Tree {
             text.push(':');
             write_number(text, length);
         }
-        if let Some(support) = link.support.filter(|support| support.is_finite()) {
-            text.push_str("[&support=");
-            write_number(text, support);
-            text.push(']');
+        for (key, share) in [("support", link.support), ("bootstrap", link.bootstrap)] {
+            if let Some(share) = share.filter(|share| share.is_finite()) {
+                text.push_str("[&");
+                text.push_str(key);
+                text.push('=');
+                write_number(text, share);
+                text.push(']');
+            }
         }
     }
 }

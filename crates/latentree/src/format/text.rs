@@ -39,7 +39,7 @@ pub fn to_text<'a>(what: impl Into<View<'a>>) -> String {
             if let Some(length) = link.length.filter(|length| length.is_finite()) {
                 write!(out, "  {}", short(length)).expect("a string takes all");
             }
-            if let Some(support) = link.support.filter(|support| support.is_finite()) {
+            if let Some(support) = link.shown_support().filter(|support| support.is_finite()) {
                 write!(out, "  {:.0}%", 100.0 * support).expect("a string takes all");
             }
         }

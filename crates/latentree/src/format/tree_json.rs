@@ -39,6 +39,8 @@ struct EdgeFile<'a> {
     distance: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     support: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bootstrap: Option<f64>,
 }
 
 impl Serialize for Tree {
@@ -50,6 +52,7 @@ impl Serialize for Tree {
             target: Cow::from(self.name(edge.b)),
             distance: finite(edge.length),
             support: finite(edge.support),
+            bootstrap: finite(edge.bootstrap),
         });
         TreeFile { nodes: nodes.collect(), edges: edges.collect() }.serialize(serializer)
     }
@@ -75,7 +78,7 @@ impl TreeFile<'_> {
         let mut edges = Vec::with_capacity(self.edges.len());
         for (number, edge) in self.edges.iter().enumerate() {
             let (a, b) = (find(&edge.source, number)?, find(&edge.target, number)?);
-            edges.push(Edge { a, b, length: edge.distance, support: edge.support });
+            edges.push(Edge { a, b, length: edge.distance, support: edge.support, bootstrap: edge.bootstrap });
         }
         Tree::from_parts(tree.nodes().to_vec(), &edges)
     }
@@ -89,7 +92,7 @@ impl Tree {
     }
 
     /// A tree from JSON: `{"nodes":[{"name":"h1","observed":false}],"edges":[{"source":"h1","target":"x3","distance":0.41}]}`.
-    /// `distance` and `support` may be left out; other fields are ignored.
+    /// `distance`, `support` and `bootstrap` may be left out; other fields are ignored.
     ///
     /// # Errors
     /// [`Error::Format`] with the line if it is not JSON of this shape, [`Error::Tree`] if it is no tree.

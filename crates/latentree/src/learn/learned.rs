@@ -9,6 +9,7 @@ use crate::format::ModelFile;
 use crate::model::{LatentTree, Provenance};
 use crate::selection::CandidateScore;
 use crate::structure::LearnerName;
+use crate::support::SplitSummary;
 use crate::tree::Tree;
 
 /// A stage of the work and how long it took.
@@ -48,6 +49,8 @@ pub struct Learned {
     pub criterion: Option<Criterion>,
     /// The candidates that validation rows decided between.
     pub candidates: Vec<CandidateScore>,
+    /// How sure the splits between hidden variables are, where they were tested.
+    pub splits: Option<SplitSummary>,
     /// Passes of EM over the rows.
     pub em_iterations: Option<usize>,
     /// Whether everything iterative came to its end.
@@ -88,6 +91,7 @@ impl Learned {
             "validation_rows": self.validation_rows,
             "validation_mean_log_likelihood": self.validation,
             "candidates": self.candidates,
+            "splits": self.splits,
             "em_iterations": self.em_iterations,
             "converged": self.converged,
             "warnings": self.warnings,

@@ -121,10 +121,17 @@ impl Learning {
         self
     }
 
-    /// Support of every split by this many bootstrap replicates.
+    /// The share of this many bootstrap replicates that have each split.
     #[must_use]
     pub fn bootstrap(mut self, replicates: Option<usize>) -> Self {
         self.options.structure.bootstrap = replicates;
+        self
+    }
+
+    /// Takes out splits whose support is below this; by default those below ½ whose removal does not lower BIC, and 0 takes out none.
+    #[must_use]
+    pub fn collapse(mut self, least: Option<f64>) -> Self {
+        self.options.structure.collapse = least;
         self
     }
 

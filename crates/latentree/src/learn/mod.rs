@@ -45,6 +45,7 @@ mod recorder;
 mod run;
 mod search;
 mod split;
+mod splits;
 mod structure;
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ use crate::observer::Observer as _;
 use crate::parameters::{FamilyByLengths, TreeMoments, family_by_lengths, from_lengths};
 use crate::selection::CandidateScore;
 use crate::structure::{LearnedStructure, LearnerName};
+use crate::support::SplitSummary;
 
 /// A model, or a tree, and how it was found.
 pub(super) struct Fitted {
@@ -25,6 +26,7 @@ pub(super) struct Fitted {
     pub(super) converged: bool,
     pub(super) em_iterations: Option<usize>,
     pub(super) candidates: Vec<CandidateScore>,
+    pub(super) splits: Option<SplitSummary>,
 }
 
 impl Fitted {
@@ -37,6 +39,7 @@ impl Fitted {
             converged: structure.converged,
             em_iterations: None,
             candidates: Vec::new(),
+            splits: None,
         }
     }
 }
@@ -63,6 +66,7 @@ impl Run<'_> {
             converged: found.converged && kept.is_none_or(|kept| kept.converged),
             em_iterations: None,
             candidates: found.candidates,
+            splits: None,
         })
     }
 

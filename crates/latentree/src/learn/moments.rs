@@ -138,7 +138,7 @@ impl Run<'_> {
             Some(n_blocks) => {
                 let blocks = fold(rows, BlockMoments::with_options(schema, n_blocks, pair_options)?, observer)?;
                 let (whole, halves) = (blocks.whole()?, Some(blocks.halves()?));
-                Moments { whole, blocks: self.options.structure.bootstrap.map(|_| blocks), halves, wide: None }
+                Moments { whole, blocks: self.relearned_replicates().map(|_| blocks), halves, wide: None }
             }
         })
     }
@@ -154,7 +154,7 @@ impl Run<'_> {
         let wide = |coordinates: Option<FoundCoordinates>| {
             coordinates.map(|found| Wide { schema, n_rows, total_weight, coordinates: Some(found) })
         };
-        if self.options.structure.bootstrap.is_none() {
+        if self.relearned_replicates().is_none() {
             let make = |seen| PairMoments::with_options(seen, pair_options);
             let (whole, coordinates) = fold_for(rows, &summary, &options, observer, make)?;
             return Ok(Moments { whole, blocks: None, halves: None, wide: wide(coordinates) });
@@ -169,7 +169,7 @@ impl Run<'_> {
 
     /// How many blocks of rows are kept apart: many for a bootstrap, two for the halves of `likelihood`, else none.
     fn n_blocks(&self, schema: &Arc<Schema>) -> Result<Option<usize>> {
-        if self.options.structure.bootstrap.is_some() {
+        if self.relearned_replicates().is_some() {
             // Their number depends on the columns alone, not on the memory: it shows in the supports.
             let within = BlockMoments::n_blocks_within(schema, BLOCKS, BLOCKS_BUDGET)?.max(FEWEST_BLOCKS);
             let limit = BLOCKS_LIMIT.min(self.memory.bytes());

@@ -129,7 +129,6 @@ impl LearnOptions {
     /// Whether nothing that was asked for speaks against a search.
     fn searches_by_default(&self) -> bool {
         self.structure.learner == LearnerName::Auto
-            && self.structure.bootstrap.is_none()
             && self.structure.contract.text().is_none()
             && self.distance == DistanceOptions::default()
             && self.selection.effort != Some(Effort::Quick)
@@ -188,9 +187,6 @@ impl LearnOptions {
                     "parameters.states",
                     "`selection.criterion` and `parameters.hidden_states` auto find the numbers of states",
                 );
-            }
-            Some(_) if self.structure.bootstrap.is_some() => {
-                return refused("structure.bootstrap", "it is not for `selection.criterion` or `parameters.hidden_states` auto");
             }
             _ => {}
         }

@@ -147,6 +147,7 @@ impl<'a> Run<'a> {
             Some(criterion) => self.searched(criterion, Some(self.structure(&moments, Some(&rows))?), &moments, &rows)?,
             None => self.fitted(self.structure(&moments, Some(&rows))?, &moments, Some(&rows))?,
         };
+        let fitted = self.with_supports(fitted, &moments, Some(&rows))?;
         // Summed in the order of the file, as whoever scores the model does.
         self.concluded(fitted, Some(&moments), Some(&as_given))
     }
@@ -189,6 +190,7 @@ impl<'a> Run<'a> {
         let moments = Moments::without_rows(moments.clone());
         moments.check_rows()?;
         let fitted = self.fitted(self.structure(&moments, None)?, &moments, None)?;
+        let fitted = self.with_supports(fitted, &moments, None)?;
         self.concluded(fitted, Some(&moments), None)
     }
 
@@ -220,6 +222,9 @@ impl<'a> Run<'a> {
         }
         if let Some(bootstrap) = self.options.structure.bootstrap {
             provenance = provenance.option("bootstrap", bootstrap);
+        }
+        if let Some(least) = self.options.structure.collapse {
+            provenance = provenance.option("collapse", least);
         }
         if self.validation.is_some() && self.options.selection.validation.is_none() {
             provenance = provenance.option("validation", "rows of their own");
@@ -262,6 +267,7 @@ impl<'a> Run<'a> {
             validation_rows: self.validation.and_then(Rows::n_rows_hint),
             criterion: self.criterion(),
             candidates: fitted.candidates,
+            splits: fitted.splits,
             em_iterations: fitted.em_iterations,
             converged: fitted.converged,
             warnings: self.observer.warnings(),

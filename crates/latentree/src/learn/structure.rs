@@ -92,7 +92,7 @@ impl Run<'_> {
                 "the tree is that of {used} hidden states: distances by {asked} keep apart what {used} join; the data may not show so many"
             ));
         }
-        if let Some(replicates) = self.options.structure.bootstrap {
+        if let Some(replicates) = self.relearned_replicates() {
             let resampling = match &moments.blocks {
                 Some(blocks) => Resampling::Blocks(blocks),
                 None => Resampling::Moments(&moments.whole),

@@ -161,7 +161,7 @@ fn wide_columns_work_with_a_given_tree_a_search_and_a_bootstrap() {
     let loss = plain.log_likelihood.unwrap() - given.log_likelihood.unwrap();
     assert!(loss.abs() < 1e-3 * plain.log_likelihood.unwrap().abs(), "{loss}");
     let supported = learn(&Learning::new().bootstrap(Some(5)), &data);
-    assert!(supported.tree().edges().any(|edge| edge.support == Some(1.0)));
+    assert!(supported.tree().edges().any(|edge| edge.bootstrap == Some(1.0)));
     let searched = learn(&Learning::new().select(Some(Criterion::Bic)).hidden_states(Some(2)).restarts(1), &data);
     assert!(searched.bic.unwrap() >= plain.bic.unwrap() - 1e-3 * plain.bic.unwrap().abs());
 }

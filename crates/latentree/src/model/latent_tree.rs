@@ -368,6 +368,14 @@ impl LatentTree {
         Ok(model)
     }
 
+    /// The same model with the lengths and supports of a tree that is its own but for them.
+    #[must_use]
+    pub(crate) fn with_tree_annotations(mut self, tree: Tree) -> Self {
+        debug_assert_eq!((self.tree.n_nodes(), self.tree.n_edges()), (tree.n_nodes(), tree.n_edges()));
+        self.tree = tree;
+        self
+    }
+
     /// The same model with another provenance.
     #[must_use]
     pub fn with_provenance(mut self, provenance: Provenance) -> Self {

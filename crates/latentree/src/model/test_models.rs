@@ -118,6 +118,7 @@ pub(crate) fn random_tree(random: &mut ChaCha8Rng, n_nodes: usize) -> Tree {
                 b: NodeIx::new(ix),
                 length: random.random_bool(0.7).then(|| random.random_range(-0.1..3.0)),
                 support: random.random_bool(0.3).then(|| random.random_range(0.0..1.0)),
+                bootstrap: random.random_bool(0.3).then(|| random.random_range(0.0..1.0)),
             });
         }
     }

@@ -55,6 +55,10 @@ pub struct EdgeStrength {
     pub target: String,
     /// Mutual information in nats; `None` for numbers below a discrete node, where it has no closed form.
     pub mutual_information: Option<f64>,
+    /// How probable the edge's split is by a local test, where known.
+    pub support: Option<f64>,
+    /// Share of bootstrap replicates that have its split, where known.
+    pub bootstrap: Option<f64>,
 }
 
 /// What a variable is like in each state of a hidden variable.
@@ -199,8 +203,14 @@ fn edges(model: &LatentTree) -> Vec<EdgeStrength> {
         .node_ixs()
         .filter_map(|node| {
             let parent = model.parent(node)?;
-            let (source, target) = (tree.name(parent).to_owned(), tree.name(node).to_owned());
-            Some(EdgeStrength { source, target, mutual_information: strength[node.get()] })
+            let link = tree.links(node).iter().find(|link| link.to == parent)?;
+            Some(EdgeStrength {
+                source: tree.name(parent).to_owned(),
+                target: tree.name(node).to_owned(),
+                mutual_information: strength[node.get()],
+                support: link.support,
+                bootstrap: link.bootstrap,
+            })
         })
         .collect();
     edges.sort_by(|a, b| {

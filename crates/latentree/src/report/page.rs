@@ -182,7 +182,7 @@ fn payload(
         parents: parents.iter().map(|parent| parent.map_or(-1, |parent| parent.get() as i64)).collect(),
         kinds: tree.node_ixs().map(|node| view.kind(node).unwrap_or("")).collect(),
         lengths: tree.node_ixs().map(|node| link(node)?.length.and_then(finite)).collect(),
-        supports: tree.node_ixs().map(|node| link(node)?.support.and_then(finite)).collect(),
+        supports: tree.node_ixs().map(|node| link(node)?.shown_support().and_then(finite)).collect(),
         information: facts.information,
         strengths: facts.strengths,
         topics: facts.topics,

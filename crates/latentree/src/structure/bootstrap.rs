@@ -59,11 +59,11 @@ pub fn with_bootstrap_support(
         counts.iter_mut().zip(found?).for_each(|(count, found)| *count += u64::from(found));
     }
     let splits = tree.splits();
-    let support = |a, b| {
+    let share = |a, b| {
         let place = own.binary_search(&splits.of_edge(a, b)?).ok()?;
         Some(counts[place] as f64 / n_replicates as f64)
     };
-    Ok(tree.with_supports(|edge| support(edge.a, edge.b)))
+    Ok(tree.with_bootstrap(|edge| share(edge.a, edge.b)))
 }
 
 /// The moments of blocks drawn with replacement: of each half as many as it has blocks with rows.

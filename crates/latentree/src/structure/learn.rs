@@ -69,6 +69,7 @@ pub struct StructureOptions {
     pub(crate) epsilon: Option<f64>,
     pub(crate) tau: Option<f64>,
     pub(crate) bootstrap: Option<usize>,
+    pub(crate) collapse: Option<f64>,
     #[serde(skip)]
     distances: DistanceOptions,
 }
@@ -116,6 +117,14 @@ impl StructureOptions {
         self
     }
 
+    /// Takes out splits whose support is below this, 0 to 1; by default those below ½ whose removal does not lower BIC. It is `learn` that does it, after
+    /// the parameters are known; see [`support`](crate::support).
+    #[must_use]
+    pub fn collapse(mut self, least: Option<f64>) -> Self {
+        self.collapse = least;
+        self
+    }
+
     /// How distances are made of moments.
     #[must_use]
     pub fn distances(mut self, distances: DistanceOptions) -> Self {
@@ -126,6 +135,12 @@ impl StructureOptions {
     pub(crate) fn check(&self) -> Result<()> {
         if let Some(replicates) = self.bootstrap {
             limits::check("structure.bootstrap", replicates, 1..=limits::MOST_REPLICATES)?;
+        }
+        if let Some(bad) = self.collapse.filter(|least| !(0.0..=1.0).contains(least)) {
+            return Err(Error::option(
+                "structure.collapse",
+                format!("{bad} given; a support from 0 to 1 is needed, such as 0.7"),
+            ));
         }
         for (name, value) in [("structure.epsilon", self.epsilon), ("structure.tau", self.tau)] {
             if let Some(bad) = value.filter(|value| !value.is_finite() || *value < 0.0) {

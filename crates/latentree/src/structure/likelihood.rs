@@ -6,10 +6,10 @@
 //! is scored on the other, both ways, and the looser prior is used if it gains more than half a unit for every variable: less than that says little, as
 //! all rows show more of the tree than half of them.
 
-mod gaussian_tree;
-mod local_star;
-mod pair_rows;
-mod polish;
+pub(crate) mod gaussian_tree;
+pub(crate) mod local_star;
+pub(crate) mod pair_rows;
+pub(crate) mod polish;
 
 use rayon::prelude::*;
 
@@ -95,6 +95,14 @@ impl CorrelationSample {
     pub fn with_rows_of(mut self, moments: &PairMoments) -> Self {
         self.rows = PairRows::of(moments);
         self
+    }
+
+    pub(crate) fn correlations(&self) -> &[f64] {
+        &self.correlations
+    }
+
+    pub(crate) fn pair_rows(&self) -> &PairRows {
+        &self.rows
     }
 
     /// Names of the variables.

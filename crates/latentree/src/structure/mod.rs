@@ -9,7 +9,7 @@ mod learn;
 mod learner_name;
 mod learners;
 mod lengths;
-mod likelihood;
+pub(crate) mod likelihood;
 #[cfg(test)]
 mod test_trees;
 

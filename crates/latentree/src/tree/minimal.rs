@@ -5,8 +5,16 @@
 
 use std::collections::HashSet;
 
-use super::{Edge, Rooted, Tree};
+use super::{Rooted, Tree};
 use crate::index::NodeIx;
+
+/// The smaller of the shares that are known.
+fn smaller(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
 
 impl Tree {
     /// Whether every hidden node has at least three neighbours.
@@ -55,16 +63,14 @@ impl Tree {
                     let next = self.links(at).iter().find(|next| next.to != from && !removed[next.to.get()]);
                     let next = next.expect("a node of degree 2 has another neighbour");
                     link.length = link.length.zip(next.length).map(|(a, b)| a + b);
-                    link.support = match (link.support, next.support) {
-                        (Some(a), Some(b)) => Some(a.min(b)),
-                        (a, b) => a.or(b),
-                    };
+                    link.support = smaller(link.support, next.support);
+                    link.bootstrap = smaller(link.bootstrap, next.bootstrap);
                     link.to = next.to;
                     from = at;
                 }
                 let b = new_ix[link.to.get()].expect("the walk ends at a node that stays");
                 if a < b {
-                    edges.push(Edge { a, b, length: link.length, support: link.support });
+                    edges.push(link.edge(a, b));
                 }
             }
         }

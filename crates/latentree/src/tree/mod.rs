@@ -43,8 +43,23 @@ pub struct Link {
     pub to: NodeIx,
     /// Information distance along the edge, where known.
     pub length: Option<f64>,
-    /// Share of bootstrap trees that have this edge's split, where known.
+    /// How probable this edge's split is by a local test of the data, where known; see [`support`](crate::support).
     pub support: Option<f64>,
+    /// Share of bootstrap replicates that have this edge's split, where known.
+    pub bootstrap: Option<f64>,
+}
+
+impl Link {
+    /// The edge between two nodes of which this is one's view.
+    pub(crate) fn edge(&self, a: NodeIx, b: NodeIx) -> Edge {
+        Edge { a, b, length: self.length, support: self.support, bootstrap: self.bootstrap }
+    }
+
+    /// What is shown where there is room for one number: the test's support, else the bootstrap's.
+    #[must_use]
+    pub fn shown_support(&self) -> Option<f64> {
+        self.support.or(self.bootstrap)
+    }
 }
 
 /// An edge with both ends.
@@ -56,21 +71,23 @@ pub struct Edge {
     pub b: NodeIx,
     /// Information distance, where known.
     pub length: Option<f64>,
-    /// Bootstrap support, where known.
+    /// How probable the edge's split is by a local test of the data, where known.
     pub support: Option<f64>,
+    /// Share of bootstrap replicates that have its split, where known.
+    pub bootstrap: Option<f64>,
 }
 
 impl Edge {
     /// An edge without length.
     #[must_use]
     pub fn new(a: NodeIx, b: NodeIx) -> Self {
-        Self { a, b, length: None, support: None }
+        Self { a, b, length: None, support: None, bootstrap: None }
     }
 
     /// An edge with a length.
     #[must_use]
     pub fn with_length(a: NodeIx, b: NodeIx, length: f64) -> Self {
-        Self { a, b, length: Some(length), support: None }
+        Self { a, b, length: Some(length), support: None, bootstrap: None }
     }
 }
 
@@ -174,9 +191,9 @@ impl Tree {
     }
 
     fn link(&mut self, edge: Edge) {
-        let Edge { a, b, length, support } = edge;
-        self.links[a.get()].push(Link { to: b, length, support });
-        self.links[b.get()].push(Link { to: a, length, support });
+        let Edge { a, b, length, support, bootstrap } = edge;
+        self.links[a.get()].push(Link { to: b, length, support, bootstrap });
+        self.links[b.get()].push(Link { to: a, length, support, bootstrap });
         self.n_edges += 1;
     }
 
@@ -233,7 +250,7 @@ impl Tree {
         if self.path(a, b).is_some() {
             return Err(self.cycle(a, b));
         }
-        self.link(Edge { a, b, length, support: None });
+        self.link(Edge { length, ..Edge::new(a, b) });
         Ok(())
     }
 
@@ -244,7 +261,7 @@ impl Tree {
         let link = self.links[a.get()].remove(at_a);
         self.links[b.get()].remove(at_b);
         self.n_edges -= 1;
-        Some(Edge { a, b, length: link.length, support: link.support })
+        Some(link.edge(a, b))
     }
 
     /// Sets the length and support of an existing edge.
@@ -349,7 +366,7 @@ impl Tree {
     pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
         self.node_ixs().flat_map(move |a| {
             let later = self.links(a).iter().filter(move |link| link.to > a);
-            later.map(move |&Link { to, length, support }| Edge { a, b: to, length, support })
+            later.map(move |link| link.edge(a, link.to))
         })
     }
 

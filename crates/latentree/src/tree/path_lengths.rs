@@ -77,7 +77,7 @@ impl Tree {
         for node in self.node_ixs() {
             for link in &mut tree.links[node.get()] {
                 let (a, b) = (node.min(link.to), node.max(link.to));
-                link.length = length(&Edge { a, b, length: link.length, support: link.support });
+                link.length = length(&link.edge(a, b));
             }
         }
         tree
@@ -90,7 +90,20 @@ impl Tree {
         for node in self.node_ixs() {
             for link in &mut tree.links[node.get()] {
                 let (a, b) = (node.min(link.to), node.max(link.to));
-                link.support = support(&Edge { a, b, length: link.length, support: link.support });
+                link.support = support(&link.edge(a, b));
+            }
+        }
+        tree
+    }
+
+    /// The same tree with the bootstrap share that `bootstrap` gives for each edge, which is called twice per edge.
+    #[must_use]
+    pub fn with_bootstrap(&self, bootstrap: impl Fn(&Edge) -> Option<f64>) -> Self {
+        let mut tree = self.clone();
+        for node in self.node_ixs() {
+            for link in &mut tree.links[node.get()] {
+                let (a, b) = (node.min(link.to), node.max(link.to));
+                link.bootstrap = bootstrap(&link.edge(a, b));
             }
         }
         tree

@@ -32,6 +32,7 @@ pub(crate) fn random_forest(rng: &mut ChaCha8Rng, n_nodes: usize) -> Tree {
             let mut edge = Edge::new(NodeIx::new(rng.random_range(0..ix)), NodeIx::new(ix));
             edge.length = rng.random_bool(0.8).then(|| rng.random_range(-0.1..3.0));
             edge.support = rng.random_bool(0.3).then(|| rng.random_range(0.0..1.0));
+            edge.bootstrap = rng.random_bool(0.3).then(|| rng.random_range(0.0..1.0));
             edges.push(edge);
         }
     }
@@ -55,7 +56,7 @@ fn shuffled(tree: &Tree, rng: &mut ChaCha8Rng) -> (Tree, Vec<NodeIx>) {
     (Tree::from_parts(nodes, &edges).unwrap(), new_ix)
 }
 
-type NamedEdges = BTreeMap<(String, String), (Option<u64>, Option<u64>)>;
+type NamedEdges = BTreeMap<(String, String), [Option<u64>; 3]>;
 
 /// Everything about a tree but the order of nodes and edges, lengths by their bits.
 pub(crate) fn content(tree: &Tree) -> (BTreeMap<String, bool>, NamedEdges) {
@@ -64,7 +65,7 @@ pub(crate) fn content(tree: &Tree) -> (BTreeMap<String, bool>, NamedEdges) {
         let mut ends = [tree.name(edge.a).to_owned(), tree.name(edge.b).to_owned()];
         ends.sort();
         let [a, b] = ends;
-        ((a, b), (edge.length.map(f64::to_bits), edge.support.map(f64::to_bits)))
+        ((a, b), [edge.length, edge.support, edge.bootstrap].map(|value| value.map(f64::to_bits)))
     });
     (nodes, edges.collect())
 }

@@ -46,6 +46,8 @@ pub(super) fn cases() -> Vec<Case> {
         learn("unknown distance", "--distance euclidean").says(["--distance", "euclidean", "canonical"]),
         learn("contraction above 1", "--contract 1.5").says(["--contract", "1.5", "0.9"]),
         learn("contraction that is text", "--contract all").says(["--contract", "all"]),
+        learn("support above 1", "--collapse 95").says(["--collapse", "95", "0 to 1"]),
+        learn("support that is text", "--collapse weak").says(["--collapse", "weak"]),
         learn("negative epsilon", "--structure rg --epsilon=-1").says(["--epsilon", "-1"]),
         learn("tau that is no number", "--structure rg --tau nan").says(["--tau", "nan", "a number"]),
         learn("epsilon of a learner without", "--structure nj --epsilon 0.1").says(["--epsilon", "rg", "nj"]),

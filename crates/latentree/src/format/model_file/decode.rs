@@ -184,6 +184,7 @@ fn read_tree(document: &Json, nodes: &[Json]) -> Result<(Tree, Vec<Edge>)> {
             b: end("target").map_err(at)?,
             length: number("distance").map_err(at)?,
             support: number("support").map_err(at)?,
+            bootstrap: number("bootstrap").map_err(at)?,
         });
     }
     Ok((Tree::from_parts(tree, &edges)?, edges))

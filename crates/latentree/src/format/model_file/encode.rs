@@ -84,7 +84,7 @@ fn document(
     let edges = insertion_order(tree).into_iter().map(|edge| {
         let (source, target) = if is_parent(edge.a, edge.b) { (edge.a, edge.b) } else { (edge.b, edge.a) };
         let mut fields = vec![("source", Json::text(tree.name(source))), ("target", Json::text(tree.name(target)))];
-        for (key, number) in [("distance", edge.length), ("support", edge.support)] {
+        for (key, number) in [("distance", edge.length), ("support", edge.support), ("bootstrap", edge.bootstrap)] {
             if let Some(number) = number.filter(|number| number.is_finite()) {
                 fields.push((key, Json::Float(number)));
             }

@@ -17,6 +17,7 @@ struct Entry<'a> {
     observed: Option<bool>,
     length: Option<f64>,
     support: Option<f64>,
+    bootstrap: Option<f64>,
     /// Where the label is, or should be: a byte position.
     at: usize,
 }
@@ -110,10 +111,12 @@ impl<'a> Reader<'a> {
             match field.trim().split_once('=') {
                 None if field.trim() == "hidden" => self.entries[node].observed = Some(false),
                 None if field.trim() == "observed" => self.entries[node].observed = Some(true),
-                Some(("support", value)) => {
-                    let support = value.trim().parse::<f64>().ok().filter(|support| support.is_finite());
-                    let problem = || format!("support {:?} is not a finite number", Shortened(value.trim()));
-                    self.entries[node].support = Some(support.ok_or_else(|| self.fail(at, problem()))?);
+                Some((key @ ("support" | "bootstrap"), value)) => {
+                    let share = value.trim().parse::<f64>().ok().filter(|share| share.is_finite());
+                    let problem = || format!("{key} {:?} is not a finite number", Shortened(value.trim()));
+                    let share = share.ok_or_else(|| self.fail(at, problem()))?;
+                    let entry = &mut self.entries[node];
+                    *(if key == "support" { &mut entry.support } else { &mut entry.bootstrap }) = Some(share);
                 }
                 _ => {}
             }
@@ -126,7 +129,16 @@ impl<'a> Reader<'a> {
             return Err(self.fail(self.at, "there are more nodes than can be numbered"));
         }
         let at = self.at;
-        self.entries.push(Entry { parent, is_tip: true, label: None, observed: None, length: None, support: None, at });
+        self.entries.push(Entry {
+            parent,
+            is_tip: true,
+            label: None,
+            observed: None,
+            length: None,
+            support: None,
+            bootstrap: None,
+            at,
+        });
         Ok(self.entries.len() - 1)
     }
 
@@ -288,7 +300,7 @@ impl<'a> Reader<'a> {
             nodes.push(Node { name, observed: self.is_observed(entry, observed) });
             if let Some(parent) = entry.parent {
                 let (a, b) = (NodeIx::new(parent), NodeIx::new(ix));
-                edges.push(Edge { a, b, length: entry.length, support: entry.support });
+                edges.push(Edge { a, b, length: entry.length, support: entry.support, bootstrap: entry.bootstrap });
             }
         }
         Tree::from_parts(nodes, &edges)

@@ -29,7 +29,7 @@ fn the_bootstrap_uses_the_states_that_the_tree_was_learned_with() {
     };
     let (asked, used) = (run(&learning(3), &data), run(&learning(2), &data));
     assert!(asked.warnings.iter().any(|warning| warning.contains("2 hidden states")), "{:?}", asked.warnings);
-    let supports = |learned: &Learned| learned.tree().edges().map(|edge| edge.support).collect::<Vec<_>>();
+    let supports = |learned: &Learned| learned.tree().edges().map(|edge| edge.bootstrap).collect::<Vec<_>>();
     assert_eq!(asked.tree().to_newick(None), used.tree().to_newick(None));
     assert_eq!(supports(&asked), supports(&used));
     assert!(supports(&asked).iter().all(|support| support.is_some_and(|support| support > 0.5)));

@@ -21,7 +21,7 @@ fn support_is_the_share_of_replicates_with_the_split() {
     for edge in supported.edges() {
         let split = tree.splits().of_edge(edge.a, edge.b).unwrap();
         let share = others.iter().filter(|other| other.splits().contains(split)).count() as f64 / 4.0;
-        let support = edge.support.unwrap();
+        let support = edge.bootstrap.unwrap();
         assert!((support - share).abs() < 0.03 && (share < 1.0 || support == 1.0), "{support} for {share}");
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(7).build().unwrap();
@@ -94,6 +94,6 @@ fn true_splits_of_plenty_of_data_have_full_support() {
     let supported = with_bootstrap_support(&tree, 40, 0, &Silent, replicate).unwrap();
     let truth = model.tree().splits();
     for edge in supported.edges().filter(|edge| truth.contains(tree.splits().of_edge(edge.a, edge.b).unwrap())) {
-        assert!(edge.support.unwrap() > 0.9, "{edge:?}");
+        assert!(edge.bootstrap.unwrap() > 0.9, "{edge:?}");
     }
 }

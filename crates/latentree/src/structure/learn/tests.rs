@@ -226,7 +226,7 @@ fn odd_columns_give_sound_forests_by_every_learner() {
             let found = learn(&blocks, &options).unwrap_or_else(|error| panic!("{what}, {name}: {error}"));
             assert_sound(&found.tree, p);
             let support = bootstrap_structure(&found, Resampling::Blocks(&blocks), &options, 3, 0, &Silent);
-            assert!(support.is_ok_and(|tree| tree.edges().all(|edge| edge.support.is_some())), "{what}, {name}");
+            assert!(support.is_ok_and(|tree| tree.edges().all(|edge| edge.bootstrap.is_some())), "{what}, {name}");
             if what.contains("independent") {
                 let solitary = |name: &str| found.tree.degree(found.tree.find(name).unwrap()) == 0;
                 assert!(solitary("x5") && solitary("x6"), "{what}, {name}: {}", found.tree.to_newick(None));
@@ -270,7 +270,7 @@ fn bootstrap_from_moments_needs_correlations() {
     let found = learn_structure(input, &options, &Silent).unwrap();
     let [drawn, resampled] = [Resampling::Moments(&whole), Resampling::Blocks(&blocks)].map(|resampling| {
         let tree = bootstrap_structure(&found, resampling, &options, 60, 1, &Silent).unwrap();
-        tree.edges().map(|edge| edge.support.unwrap()).collect::<Vec<_>>()
+        tree.edges().map(|edge| edge.bootstrap.unwrap()).collect::<Vec<_>>()
     });
     // Two ways to the same.
     for (a, b) in drawn.iter().zip(&resampled) {

@@ -42,7 +42,7 @@ pub trait StructureLearner {
         let mut n_hidden = 0;
         for members in &components {
             if let [a, b] = members[..] {
-                edges.push(Edge { a: NodeIx::new(a), b: NodeIx::new(b), length: distances.get(a, b), support: None });
+                edges.push(Edge { length: distances.get(a, b), ..Edge::new(NodeIx::new(a), NodeIx::new(b)) });
             }
             if members.len() < 3 {
                 continue;

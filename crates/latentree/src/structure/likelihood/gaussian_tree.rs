@@ -15,10 +15,10 @@ use crate::index::NodeIx;
 use crate::tree::{Edge, Node, Tree};
 
 /// Correlations are kept this far from ±1.
-pub(super) const LARGEST: f64 = 0.9995;
+pub(crate) const LARGEST: f64 = 0.9995;
 
 /// A tree's nodes in an order in which what is below a node is one range of the observed variables, and the correlations in that order.
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// Parents first.
     order: Vec<usize>,
     parent: Vec<Option<usize>>,
@@ -44,7 +44,7 @@ impl Layout {
 /// From below it has weights on its own range and covariances with everything; from above it has covariances with the range below, which is all that others
 /// ask of it.
 #[derive(Debug, Clone)]
-pub(super) struct Message {
+pub(crate) struct Message {
     /// Where it comes from, or, from above, where it arrives.
     range: Range<usize>,
     /// Coefficients on the observed variables of its range; none from above.
@@ -53,9 +53,9 @@ pub(super) struct Message {
     covariances: Vec<f64>,
     variance: f64,
     /// Correlation with the neighbour it comes from.
-    pub(super) own: f64,
+    pub(crate) own: f64,
     /// Its observed variables, where they are asked for.
-    pub(super) members: Members,
+    pub(crate) members: Members,
 }
 
 impl Message {
@@ -75,34 +75,34 @@ impl Message {
     }
 
     /// Sample covariance with another composite that arrives at the same node or at a neighbour of it, from another side.
-    pub(super) fn with(&self, other: &Self, layout: &Layout) -> f64 {
+    pub(crate) fn with(&self, other: &Self, layout: &Layout) -> f64 {
         let (below, other) = if self.weights.is_empty() { (other, self) } else { (self, other) };
         below.weights.iter().zip(other.with_range(layout, below.range.clone())).map(|(a, b)| a * b).sum()
     }
 
     /// Sample covariance with an observed variable.
-    pub(super) fn with_observed(&self, node: usize, layout: &Layout) -> f64 {
+    pub(crate) fn with_observed(&self, node: usize, layout: &Layout) -> f64 {
         let place = layout.place[node];
         self.with_range(layout, place..place + 1)[0]
     }
 
     /// Sample variance.
-    pub(super) fn variance(&self) -> f64 {
+    pub(crate) fn variance(&self) -> f64 {
         self.variance
     }
 }
 
 /// A tree over observed nodes `0..p` and hidden nodes above, with a correlation on every edge.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct GaussianTree {
-    pub(super) n_observed: usize,
+pub(crate) struct GaussianTree {
+    pub(crate) n_observed: usize,
     /// Neighbours and correlations; a hidden node without neighbours is gone.
-    pub(super) links: Vec<Vec<(usize, f64)>>,
+    pub(crate) links: Vec<Vec<(usize, f64)>>,
 }
 
 impl GaussianTree {
     /// A tree with edge correlations `e^(−length)` and the signs that the data give them.
-    pub(super) fn new(tree: &Tree, correlations: &[f64]) -> Self {
+    pub(crate) fn new(tree: &Tree, correlations: &[f64]) -> Self {
         let n_observed = tree.n_observed();
         let links = tree.node_ixs().map(|node| {
             let links = tree.links(node).iter();
@@ -168,7 +168,7 @@ impl GaussianTree {
     }
 
     /// The order of nodes and variables in which messages are computed; good as long as no links change.
-    pub(super) fn layout(&self, correlations: &[f64], has_members: bool) -> Layout {
+    pub(crate) fn layout(&self, correlations: &[f64], has_members: bool) -> Layout {
         let p = self.n_observed;
         let mut layout = Layout {
             order: Vec::with_capacity(self.links.len()),
@@ -204,7 +204,7 @@ impl GaussianTree {
     }
 
     /// The composites that arrive at every node, in the order of its links.
-    pub(super) fn messages(&self, layout: &Layout) -> Vec<Vec<Message>> {
+    pub(crate) fn messages(&self, layout: &Layout) -> Vec<Vec<Message>> {
         let p = self.n_observed;
         let mut arriving: Vec<Vec<Message>> = self.links.iter().map(|links| vec![Message::empty(); links.len()]).collect();
         let member = |node: usize| if layout.has_members { Members::one(node) } else { Members::default() };
@@ -346,7 +346,7 @@ impl GaussianTree {
 
     /// Up to `steps` EM steps, accelerated by squared extrapolation (SQUAREM, Varadhan and Roland 2008) that is taken back
     /// where it would lower the likelihood; ends when a step changes no correlation by more than `tolerance`.
-    pub(super) fn em(&mut self, correlations: &[f64], steps: usize, tolerance: f64) {
+    pub(crate) fn em(&mut self, correlations: &[f64], steps: usize, tolerance: f64) {
         let layout = self.layout(correlations, false);
         let mut done = 0;
         while done < steps {
@@ -415,7 +415,7 @@ impl GaussianTree {
     }
 
     /// Correlations of the observed variables implied by the tree, row by row.
-    pub(super) fn implied(&self) -> Vec<f64> {
+    pub(crate) fn implied(&self) -> Vec<f64> {
         let p = self.n_observed;
         let mut implied = vec![0.0; p * p];
         for start in 0..p {
@@ -431,17 +431,17 @@ impl GaussianTree {
     }
 
     /// Log-likelihood per row of standardised data with these correlations, without the constant −½p ln 2π.
-    pub(super) fn ln_likelihood(&self, correlations: &[f64]) -> f64 {
+    pub(crate) fn ln_likelihood(&self, correlations: &[f64]) -> f64 {
         self.ln_likelihood_of(&self.layout(correlations, false))
     }
 
     /// Number of hidden nodes.
-    pub(super) fn n_hidden(&self) -> usize {
+    pub(crate) fn n_hidden(&self) -> usize {
         self.links[self.n_observed..].iter().filter(|links| !links.is_empty()).count()
     }
 
     /// The tree with lengths −ln|ρ|; hidden nodes renumbered.
-    pub(super) fn to_tree(&self, names: &[String]) -> Tree {
+    pub(crate) fn to_tree(&self, names: &[String]) -> Tree {
         let mut nodes: Vec<Node> = names.iter().map(|name| Node { name: name.clone(), observed: true }).collect();
         let mut place: Vec<usize> = (0..self.n_observed).collect();
         for (ix, links) in self.links.iter().enumerate().skip(self.n_observed) {

@@ -8,24 +8,24 @@ use super::gaussian_tree::LARGEST;
 
 /// Composites around one hidden node, or around two joined ones.
 #[derive(Debug, Clone)]
-pub(super) struct Local<'a> {
+pub(crate) struct Local<'a> {
     /// Correlations of the composites, row by row.
-    pub(super) correlations: &'a [f64],
+    pub(crate) correlations: &'a [f64],
     /// Bound of each `|g|`: the composite's correlation with its own end node.
-    pub(super) bounds: &'a [f64],
+    pub(crate) bounds: &'a [f64],
     /// A cycle that raises the log-likelihood per row by less ends the search for its maximum.
-    pub(super) tolerance: f64,
+    pub(crate) tolerance: f64,
 }
 
 /// A fitted local model.
 #[derive(Debug, Clone)]
-pub(super) struct Fit {
+pub(crate) struct Fit {
     /// Correlation of each composite with its hidden node.
-    pub(super) g: Vec<f64>,
+    pub(crate) g: Vec<f64>,
     /// Correlation of the two hidden nodes; 1 when there is one.
-    pub(super) rho: f64,
+    pub(crate) rho: f64,
     /// Log-likelihood per row, without constants.
-    pub(super) ln_likelihood: f64,
+    pub(crate) ln_likelihood: f64,
 }
 
 /// One side compressed: weights of its composite, its information, and its correlation with the hidden node.
@@ -75,7 +75,7 @@ impl Local<'_> {
     }
 
     /// One hidden node over all composites.
-    pub(super) fn one(&self, g: Vec<f64>, steps: usize) -> Fit {
+    pub(crate) fn one(&self, g: Vec<f64>, steps: usize) -> Fit {
         let step = |at: &[f64], next: &mut [f64]| {
             let side = self.side(at, |_| true);
             let shared = self.product(&side.weights);
@@ -89,7 +89,7 @@ impl Local<'_> {
     }
 
     /// Two joined hidden nodes; `second[i]` says that composite `i` belongs to the second.
-    pub(super) fn two(&self, second: &[bool], mut g: Vec<f64>, rho: f64, steps: usize) -> Fit {
+    pub(crate) fn two(&self, second: &[bool], mut g: Vec<f64>, rho: f64, steps: usize) -> Fit {
         let m = self.len();
         g.push(rho);
         let step = |at: &[f64], next: &mut [f64]| {
@@ -167,7 +167,7 @@ impl Local<'_> {
     }
 
     /// Composites that are independent given one of them, which is an observed node.
-    pub(super) fn around_observed(&self, centre: usize) -> Fit {
+    pub(crate) fn around_observed(&self, centre: usize) -> Fit {
         let m = self.len();
         let shared = &self.correlations[centre * m..(centre + 1) * m];
         let mut g = vec![1.0; m];

@@ -16,7 +16,7 @@ const FEWEST: f64 = 1.0;
 
 /// Numbers of rows, of weight one each.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct PairRows {
+pub(crate) struct PairRows {
     /// Of all rows.
     all: f64,
     /// Mean over the pairs.
@@ -27,12 +27,12 @@ pub(super) struct PairRows {
 
 impl PairRows {
     /// Every pair is seen in all rows.
-    pub(super) fn complete(rows: f64) -> Self {
+    pub(crate) fn complete(rows: f64) -> Self {
         Self { all: rows, mean: rows, inverse: Vec::new() }
     }
 
     /// Those of a table, where a variable of several columns is seen in as many rows as its columns on average.
-    pub(super) fn of(moments: &PairMoments) -> Self {
+    pub(crate) fn of(moments: &PairMoments) -> Self {
         let rows = moments.effective_rows();
         let weight = moments.total_weight();
         if !moments.has_missing() || weight <= 0.0 {
@@ -59,12 +59,12 @@ impl PairRows {
     }
 
     /// The mean number of rows of a pair.
-    pub(super) fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.mean
     }
 
     /// Whether some cells are missing.
-    pub(super) fn has_missing(&self) -> bool {
+    pub(crate) fn has_missing(&self) -> bool {
         !self.inverse.is_empty()
     }
 
@@ -79,7 +79,7 @@ impl PairRows {
     }
 
     /// Variances of what a star leaves unexplained between composites of correlations `c`, row by row, with their centre's correlations `g`; nothing if no cells are missing.
-    pub(super) fn variances(&self, members: &[&Members], c: &[f64], g: &[f64]) -> Vec<f64> {
+    pub(crate) fn variances(&self, members: &[&Members], c: &[f64], g: &[f64]) -> Vec<f64> {
         if !self.has_missing() {
             return Vec::new();
         }
@@ -102,11 +102,11 @@ impl PairRows {
 /// The observed variables of a composite with the squares of their weights; what lacks to a sum of one comes from their being correlated, and is seen
 /// in all rows.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Members(Vec<(usize, f64)>);
+pub(crate) struct Members(Vec<(usize, f64)>);
 
 impl Members {
     /// An observed variable by itself.
-    pub(super) fn one(variable: usize) -> Self {
+    pub(crate) fn one(variable: usize) -> Self {
         Self(vec![(variable, 1.0)])
     }
 
@@ -115,7 +115,7 @@ impl Members {
     }
 
     /// Those of a composite of composites with these weights.
-    pub(super) fn gathered<'a>(parts: impl Iterator<Item = (f64, &'a Self)>) -> Self {
+    pub(crate) fn gathered<'a>(parts: impl Iterator<Item = (f64, &'a Self)>) -> Self {
         let weighted = |(weight, part): (f64, &'a Self)| part.0.iter().map(move |&(ix, share)| (ix, weight * weight * share));
         let mut members: Vec<(usize, f64)> = parts.flat_map(weighted).collect();
         let sum = |members: &[(usize, f64)]| members.iter().map(|member| member.1).sum::<f64>();

@@ -27,7 +27,7 @@ use super::pair_rows::{Members, PairRows};
 /// *How long.* A hidden node's edge has a correlation ρ, uniform a priori; Laplace's approximation of its evidence costs
 /// `½ ln(G/π) − ln(1 − ρ̂)`, G the gain in log-likelihood over ρ = 1: a long edge that is barely seen is cheap, one close to nothing is dear.
 #[derive(Debug, Clone)]
-pub(super) struct Penalty {
+pub(crate) struct Penalty {
     ln_factorials: Vec<f64>,
     /// What so many hidden nodes cost.
     hidden: Vec<f64>,
@@ -35,7 +35,7 @@ pub(super) struct Penalty {
 
 impl Penalty {
     /// For trees over `n_observed` variables: `adaptive` as described, otherwise without the second part and two units less for every node.
-    pub(super) fn new(n_observed: usize, adaptive: bool) -> Self {
+    pub(crate) fn new(n_observed: usize, adaptive: bool) -> Self {
         let mut ln_factorials = vec![0.0];
         for n in 1..=4 * n_observed + 8 {
             ln_factorials.push(ln_factorials[n - 1] + (n as f64).ln());
@@ -73,7 +73,7 @@ impl Penalty {
     }
 
     /// What a whole tree costs, but for the lengths of its edges.
-    pub(super) fn of(&self, tree: &GaussianTree) -> f64 {
+    pub(crate) fn of(&self, tree: &GaussianTree) -> f64 {
         tree.links.iter().map(|links| self.degree(links.len())).sum::<f64>() + self.hidden(tree.n_hidden())
     }
 }
@@ -87,7 +87,7 @@ const ROUNDS: usize = 60;
 /// Least cost of a split: one that the data do not support at all is not made.
 const FLOOR: f64 = 0.02;
 /// Steps of a local fit that decides.
-const STEPS: usize = 600;
+pub(crate) const STEPS: usize = 600;
 /// A proposal must gain this much.
 const LEAST_GAIN: f64 = 1e-3;
 
@@ -109,7 +109,7 @@ struct Proposal {
 }
 
 /// Improves a fitted tree; `rows` are the numbers of rows that the correlations stand for.
-pub(super) fn polish(
+pub(crate) fn polish(
     tree: &mut GaussianTree,
     correlations: &[f64],
     rows: &PairRows,
@@ -178,12 +178,12 @@ fn apply(tree: &mut GaussianTree, proposal: &Proposal) {
 }
 
 /// Composites gathered around some nodes.
-struct Surroundings {
+pub(crate) struct Surroundings {
     outer: Vec<usize>,
     matrix: Vec<f64>,
     bounds: Vec<f64>,
     /// Correlation with the present centre.
-    g: Vec<f64>,
+    pub(crate) g: Vec<f64>,
     tolerance: f64,
     /// Rows of a pair where no cells are missing.
     rows: f64,
@@ -192,7 +192,7 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    fn new(parts: &[(usize, &Message, f64)], layout: &Layout, rows: &PairRows) -> Self {
+    pub(crate) fn new(parts: &[(usize, &Message, f64)], layout: &Layout, rows: &PairRows) -> Self {
         let m = parts.len();
         let mut matrix = vec![0.0; m * m];
         for i in 0..m {
@@ -225,7 +225,7 @@ impl Surroundings {
     }
 
     /// The number of rows that a gain counts for which the pairs of some composites decide.
-    fn rows_of(&self, decides: impl Fn(usize) -> bool) -> f64 {
+    pub(crate) fn rows_of(&self, decides: impl Fn(usize) -> bool) -> f64 {
         if self.variances.is_empty() {
             return self.rows;
         }
@@ -236,7 +236,7 @@ impl Surroundings {
         if count > 0.0 { count / sum } else { self.rows }
     }
 
-    fn local(&self) -> Local<'_> {
+    pub(crate) fn local(&self) -> Local<'_> {
         Local { correlations: &self.matrix, bounds: &self.bounds, tolerance: self.tolerance }
     }
 

@@ -1,0 +1,50 @@
+//! The fourth stage: how sure each split is, and which ones stay.
+
+use super::ParameterMethod;
+use super::model::Fitted;
+use super::moments::Moments;
+use super::run::Run;
+use crate::data::Rows;
+use crate::distance::Estimator;
+use crate::error::Result;
+use crate::format::ModelFile;
+use crate::structure::LearnerName;
+use crate::support::{Collapse, CollapseOptions, Evidence, collapsed};
+
+impl Run<'_> {
+    /// The model with the supports of its splits, after weak ones were taken out.
+    pub(super) fn with_supports(&self, fitted: Fitted, moments: &Moments, rows: Option<&dyn Rows>) -> Result<Fitted> {
+        let Fitted { file: ModelFile::LatentTree(model), .. } = fitted else { return Ok(fitted) };
+        let evidence = Evidence {
+            rows,
+            moments: if moments.are_of_other_columns() { None } else { Some(&moments.whole) },
+            total_weight: moments.total_weight(),
+        };
+        let options = CollapseOptions {
+            collapse: if fitted.estimator == Some(Estimator::Symmetric) { Collapse::Off } else { self.collapse() },
+            smoothing: self.options.em.smoothing(),
+            bootstrap: self.options.structure.bootstrap.filter(|_| self.criterion().is_some()),
+            seed: self.options.seed,
+        };
+        let (model, splits) = collapsed(model, &evidence, &options, self.observer)?;
+        Ok(Fitted { file: model.into(), splits, ..fitted })
+    }
+
+    /// Which splits are taken out of a model that is not symmetric. A tree that is given, or that a learner asked for by name finds, stays as it is unless a support is given, and so
+    /// does one whose parameters are not to be found by EM.
+    fn collapse(&self) -> Collapse {
+        let by_em = [ParameterMethod::Auto, ParameterMethod::Em, ParameterMethod::MomentsAndEm];
+        match self.options.structure.collapse {
+            Some(0.0) => Collapse::Off,
+            Some(least) => Collapse::Below(least),
+            None if self.tree.is_some() || self.options.structure.learner != LearnerName::Auto => Collapse::Off,
+            None if !by_em.contains(&self.options.parameters.method) => Collapse::Off,
+            None => Collapse::ByDefault,
+        }
+    }
+
+    /// Replicates of a bootstrap that learns a tree from each: where a search found the model, its own parameters are kept instead.
+    pub(super) fn relearned_replicates(&self) -> Option<usize> {
+        self.options.structure.bootstrap.filter(|_| self.criterion().is_none())
+    }
+}
