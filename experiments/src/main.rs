@@ -19,6 +19,7 @@ mod ruffini_decompositions;
 mod sectors;
 mod soak;
 mod sparse_vectors;
+mod strangers;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -67,6 +68,10 @@ enum Experiment {
     Resume(resume::ResumeArgs),
     /// S&P 500 weekly returns: how often neighbours on the learned tree share a sector
     Sectors,
+    /// The default beside every other learner on tables of all kinds: BIC, held-out rows, seconds, states, support
+    Strangers(strangers::StrangersArgs),
+    /// The default on 1,000 words of NIPS and KOS beside HLTA: test documents, CPU seconds, NPMI and diversity of its groups
+    Hlta(strangers::hlta::HltaArgs),
 }
 
 fn main() -> ExitCode {
@@ -88,6 +93,8 @@ fn main() -> ExitCode {
         Experiment::Sectors => sectors::run(&data),
         Experiment::Resume(args) => resume::run(&args),
         Experiment::Soak(args) => soak::run(&args),
+        Experiment::Strangers(args) => strangers::run(&args, &data),
+        Experiment::Hlta(args) => strangers::hlta::run(&args, &data),
     };
     let table = match outcome {
         Ok(table) => table,
