@@ -80,9 +80,17 @@ pub(crate) fn run(args: &HltaArgs, data: &Path) -> Result<Results> {
             let seed = args.seed.to_string();
             let output = ["-o", "model.json", "--seed", &seed].map(str::to_owned);
             let called = program.call(&folder, &[&["learn".to_owned()], &train[..], &output, &options].concat())?;
-            let json = called.json.map_err(|problem| Error::option("hlta", format!("{name}, {learner}: {problem}")))?;
             let scored = program.call(&folder, &[&["score", "model.json"].map(str::to_owned), &test[..]].concat())?;
-            let scored = scored.json.map_err(|problem| Error::option("hlta", format!("{name}, {learner}: {problem}")))?;
+            let (json, scored) = match called.json.and_then(|json| Ok((json, scored.json?))) {
+                Ok(both) => both,
+                Err(problem) => {
+                    crate::note(&format!("{name}, {learner}: {problem}"));
+                    let mut row = vec![String::new(); header.len()];
+                    row[..3].clone_from_slice(&[name.clone(), learner.to_owned(), problem]);
+                    results.row(row);
+                    continue;
+                }
+            };
             let groups = broad_groups(&json["groups"]);
             show(name, learner, &groups);
             let number = |value: Option<f64>, digits: usize| value.map_or("–".to_owned(), |it| format!("{it:.digits$}"));

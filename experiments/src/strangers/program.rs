@@ -75,7 +75,8 @@ impl Program {
                 let said = said.and_then(|it| it["error"].as_str().map(str::to_owned));
                 Err(said.unwrap_or_else(|| {
                     let errors = std::fs::read_to_string(&stderr).unwrap_or_default();
-                    format!("{status}: {}", errors.lines().last().unwrap_or_default())
+                    let line = errors.lines().find(|line| line.starts_with("error")).or(errors.lines().last());
+                    format!("{status}: {}", line.unwrap_or_default())
                 }))
             }
         };
