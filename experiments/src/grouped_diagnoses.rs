@@ -28,7 +28,7 @@ pub(crate) struct GroupedArgs {
 }
 
 /// The first group of each code.
-fn group_of_code(path: &Path) -> Result<HashMap<String, String>> {
+pub(crate) fn group_of_code(path: &Path) -> Result<HashMap<String, String>> {
     let file = std::fs::File::open(path).map_err(Error::io("open", path))?;
     let mut reader = csv::Reader::from_reader(flate2::read::GzDecoder::new(file));
     let mut groups = HashMap::new();
@@ -42,7 +42,7 @@ fn group_of_code(path: &Path) -> Result<HashMap<String, String>> {
 }
 
 /// Three digits before the point, as ICD-9 has them.
-fn padded(code: &str) -> String {
+pub(crate) fn padded(code: &str) -> String {
     let (whole, rest) = code.split_once('.').map_or((code, None), |(whole, rest)| (whole, Some(rest)));
     let whole = if whole.bytes().all(|byte| byte.is_ascii_digit()) { format!("{whole:0>3}") } else { whole.to_owned() };
     rest.map_or(whole.clone(), |rest| format!("{whole}.{rest}"))

@@ -19,6 +19,7 @@ mod ruffini_decompositions;
 mod sectors;
 mod soak;
 mod sparse_vectors;
+mod strangers;
 mod support;
 
 use std::path::PathBuf;
@@ -70,6 +71,10 @@ enum Experiment {
     Sectors,
     /// Support of splits on simulated trees: in each tenth of it, the share of splits that are true
     Support(support::SupportArgs),
+    /// The default beside every other learner on tables of all kinds: BIC, held-out rows, seconds, states, support
+    Strangers(strangers::StrangersArgs),
+    /// The default on 1,000 words of NIPS and KOS beside HLTA: test documents, CPU seconds, NPMI and diversity of its groups
+    Hlta(strangers::hlta::HltaArgs),
 }
 
 fn main() -> ExitCode {
@@ -92,6 +97,8 @@ fn main() -> ExitCode {
         Experiment::Resume(args) => resume::run(&args),
         Experiment::Soak(args) => soak::run(&args),
         Experiment::Support(args) => support::run(&args),
+        Experiment::Strangers(args) => strangers::run(&args, &data),
+        Experiment::Hlta(args) => strangers::hlta::run(&args, &data),
     };
     let table = match outcome {
         Ok(table) => table,

@@ -14,6 +14,10 @@ use crate::support::{Collapse, CollapseOptions, Evidence, collapsed};
 impl Run<'_> {
     /// The model with the supports of its splits, after weak ones were taken out.
     pub(super) fn with_supports(&self, fitted: Fitted, moments: &Moments, rows: Option<&dyn Rows>) -> Result<Fitted> {
+        // One tree without a search is what a quick answer, and a learner asked for by name, give; its splits are tested where that is asked for.
+        if self.criterion().is_none() && self.options.structure.collapse.is_none() {
+            return Ok(fitted);
+        }
         let Fitted { file: ModelFile::LatentTree(model), .. } = fitted else { return Ok(fitted) };
         let evidence = Evidence {
             rows,

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::columns::Columns;
 use super::local::Context;
 use super::net::Net;
+use super::{BicSearch, by_bic};
 use crate::Silent;
 use crate::inference::Inference;
+use crate::moments::{PairMoments, fold};
 use crate::simulate::{ParameterFamily, Shape, Simulation};
 
 fn setting(seed: u64) -> (crate::model::LatentTree, crate::data::Dataset, Columns) {
@@ -68,4 +70,49 @@ fn rerooting_and_models_keep_the_distribution() {
         assert!((score - exact).abs() < 1e-9 * exact.abs());
         assert_eq!(turned.n_free(&columns), model.n_free_parameters());
     }
+}
+
+fn table(columns: Vec<Vec<u8>>) -> crate::data::Dataset {
+    let schema = (0..columns.len())
+        .fold(crate::data::Schema::builder(), |builder, ix| builder.scalar(format!("x{ix}"), crate::data::Kind::binary()));
+    let columns = columns.into_iter().map(crate::data::ColumnData::Codes8).collect();
+    crate::data::Dataset::from_columns(Arc::new(schema.build().unwrap()), columns, None).unwrap()
+}
+
+fn searched(rows: &crate::data::Dataset) -> crate::model::LatentTree {
+    let moments = PairMoments::new(Arc::clone(rows.schema())).unwrap();
+    let moments = fold(&mut rows.source(), moments, &Silent).unwrap();
+    by_bic(rows, &moments, &BicSearch::new(0), &Silent).unwrap()
+}
+
+/// Columns that are all independent have no hidden variable, and columns that are all alike no more than one.
+#[test]
+fn independent_and_equal_columns_give_the_simplest_models() {
+    use rand::{RngExt, SeedableRng};
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(4);
+    let mut random = || (0..800).map(|_| rng.random_range(0..2_u8)).collect::<Vec<u8>>();
+    let independent = searched(&table((0..6).map(|_| random()).collect()));
+    // Six fair coins: BIC pays for an edge once in many tables.
+    assert!(independent.tree().n_edges() <= 2, "{}", independent.tree().n_edges());
+    let one = random();
+    let equal = searched(&table(vec![one; 5]));
+    assert!(equal.tree().n_hidden() <= 1 && equal.tree().is_connected());
+    let constant = searched(&table(vec![vec![1; 50]; 4]));
+    assert_eq!(constant.tree().n_hidden(), 0);
+}
+
+/// A tree whose inner nodes are observed is found as such: no hidden variable is worth its parameters.
+#[test]
+fn a_chain_of_observed_variables_needs_no_hidden_ones() {
+    use rand::{RngExt, SeedableRng};
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(9);
+    let mut columns = vec![vec![0_u8; 3_000]; 6];
+    for row in 0..3_000 {
+        columns[0][row] = rng.random_range(0..2);
+        for at in 1..6 {
+            columns[at][row] = if rng.random_bool(0.9) { columns[at - 1][row] } else { 1 - columns[at - 1][row] };
+        }
+    }
+    let model = searched(&table(columns));
+    assert_eq!((model.tree().n_hidden(), model.n_free_parameters()), (0, 11));
 }
