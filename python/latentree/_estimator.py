@@ -58,7 +58,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     ----------
     structure : str, default="auto"
         Learner of the tree: ``auto``, ``likelihood``, ``chow-liu``, ``nj``, ``snj``, ``rg``, ``clrg``, ``clnj``, ``clblind``,
-        ``plrg``, ``reg-clrg``, ``reg-clnj`` or ``hclt``.
+        ``plrg``, ``reg-clrg``, ``reg-clnj``, ``hclt`` or ``levels``.
     n_states : int or "auto", default="auto"
         States of every hidden variable; ``"auto"`` is chosen by ``select``, else 2, and Gaussian hidden variables where all
         columns are continuous.

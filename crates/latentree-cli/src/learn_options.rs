@@ -21,7 +21,7 @@ const fn flag(path: &'static str, flag: &'static str, value: &'static str, help:
 /// All of them, in the order of the help.
 #[rustfmt::skip]
 pub(crate) const LEARN_FLAGS: [LearnFlag; 23] = [
-    flag("structure.learner", "structure", "NAME", "Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind, plrg, reg-clrg, reg-clnj or hclt [default: auto]"),
+    flag("structure.learner", "structure", "NAME", "Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind, plrg, reg-clrg, reg-clnj, hclt or levels [default: auto]"),
     flag("distance.estimator", "distance", "NAME", "Which distance: auto, gaussian, logdet, multivariate, symmetric or canonical [default: auto]"),
     flag("parameters.hidden_states", "hidden-states", "K|auto", "States of the hidden variables, 2 to 1000, or auto: as many as BIC, or the validation rows, ask for [default: 2; continuous columns alone give Gaussian hidden variables unless this is given]"),
     flag("parameters.states", "states", "H3=4,H7=3", "States of single hidden nodes of the --tree, 2 to 1000; the others have --hidden-states"),

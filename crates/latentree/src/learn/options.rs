@@ -129,6 +129,8 @@ impl LearnOptions {
     /// Whether nothing that was asked for speaks against a search.
     fn searches_by_default(&self) -> bool {
         self.structure.learner == LearnerName::Auto
+            && self.parameters.hidden_states.fixed().is_none()
+            && self.parameters.states.is_empty()
             && self.structure.contract.text().is_none()
             && self.distance == DistanceOptions::default()
             && self.selection.effort != Some(Effort::Quick)

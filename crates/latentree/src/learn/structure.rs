@@ -6,6 +6,7 @@ use crate::data::{Rows, Schema};
 use crate::distance::DistanceMatrix;
 use crate::error::{Error, Result};
 use crate::observer::Observer as _;
+use crate::selection::{BicSearch, levels};
 use crate::structure::{
     LearnedStructure, LearnerName, Resampling, StructureInput, bootstrap_structure, describe_forest, learn_structure,
 };
@@ -30,6 +31,7 @@ impl Run<'_> {
         let learned = match (self.tree, rows) {
             (Some(tree), _) => return self.given(tree, moments),
             (None, Some(rows)) if self.options.is_regularised() => self.regularised(rows, &moments.whole)?,
+            (None, Some(rows)) if self.options.structure.learner == LearnerName::Levels => self.levels(rows, moments)?,
             (None, _) => self.learned_structure(moments)?,
         };
         self.describe(&learned);
@@ -42,6 +44,18 @@ impl Run<'_> {
         let given = LearnedStructure { tree, learner: LearnerName::Given, estimator: None, penalty: None, converged: true };
         self.describe(&given);
         Ok(given)
+    }
+
+    /// The tree of levels.
+    fn levels(&self, rows: &dyn Rows, moments: &Moments) -> Result<LearnedStructure> {
+        if self.options.structure.bootstrap.is_some() {
+            return Err(Error::option("structure.bootstrap", "it is not for levels, which needs the rows themselves"));
+        }
+        let search = BicSearch::new(self.options.seed)
+            .smoothing(self.options.em.smoothing())
+            .hidden_states(self.options.parameters.hidden_states.fixed());
+        let tree = levels(rows, moments.total_weight(), &search, self.observer)?;
+        Ok(LearnedStructure { tree, learner: LearnerName::Levels, estimator: None, penalty: None, converged: true })
     }
 
     /// The tree of a matrix of distances.

@@ -200,6 +200,7 @@ pub fn learn_structure(
                         "reg-clrg and reg-clnj compare models of rows; a distance matrix alone has none",
                     ));
                 }
+                LearnerName::Levels => return Err(levels_need_rows()),
                 LearnerName::HiddenChowLiu => {
                     let tree = hidden_chow_liu(&distance_spanning_tree(distances))?;
                     return Ok(LearnedStructure {
@@ -250,6 +251,7 @@ fn from_moments(
             let spanning = chow_liu(whole, &distances)?;
             LearnedStructure { tree: hidden_chow_liu(&spanning.tree)?, learner, ..spanning }
         }
+        LearnerName::Levels => return Err(levels_need_rows()),
         LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping => {
             return Err(Error::option(
                 "structure.learner",
@@ -263,6 +265,10 @@ fn from_moments(
     };
     learned.estimator = Some(estimator);
     Ok(learned)
+}
+
+fn levels_need_rows() -> Error {
+    Error::option("structure.learner", "levels fits latent classes to rows, which are not at hand; learn from the data")
 }
 
 /// A learner from distances, with the one threshold of contraction.
@@ -290,6 +296,7 @@ fn learner_for(name: LearnerName, options: &StructureOptions, distances: &Distan
         | LearnerName::Likelihood
         | LearnerName::ChowLiu
         | LearnerName::HiddenChowLiu
+        | LearnerName::Levels
         | LearnerName::RegularisedRecursiveGrouping
         | LearnerName::RegularisedNeighborJoining
         | LearnerName::Search

@@ -37,6 +37,8 @@ pub enum LearnerName {
     ParallelLocalGrouping,
     /// The hidden Chow–Liu tree, [`hidden_chow_liu`](super::hidden_chow_liu).
     HiddenChowLiu,
+    /// Islands of variables that one hidden variable explains, islands of islands, and so on, [`levels`](crate::selection::levels).
+    Levels,
     /// Of the candidates of `clrg`, those that raise BIC; see [`scored_candidates`](crate::selection::scored_candidates).
     RegularisedRecursiveGrouping,
     /// Of the candidates of `clnj`, those that raise BIC.
@@ -49,7 +51,7 @@ pub enum LearnerName {
 
 impl LearnerName {
     /// All names that can be asked for.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Auto,
         Self::Likelihood,
         Self::ChowLiu,
@@ -63,6 +65,7 @@ impl LearnerName {
         Self::RegularisedRecursiveGrouping,
         Self::RegularisedNeighborJoining,
         Self::HiddenChowLiu,
+        Self::Levels,
     ];
 
     /// The name users write.
@@ -80,6 +83,7 @@ impl LearnerName {
             Self::ChowLiuBlind => "clblind",
             Self::ParallelLocalGrouping => "plrg",
             Self::HiddenChowLiu => "hclt",
+            Self::Levels => "levels",
             Self::RegularisedRecursiveGrouping => "reg-clrg",
             Self::RegularisedNeighborJoining => "reg-clnj",
             Self::Search => "search",

@@ -44,7 +44,7 @@ use crate::observer::Quiet;
 use crate::parameters::em::{Em, Merged, Smoothing, Start, template};
 use crate::structure::ChowLiu;
 use crate::tree::Tree;
-use crate::{Error, Observer, Result};
+use crate::{Error, Observer, Place, Result};
 
 /// Rows that local moves look at, at most.
 const MOST_ROWS: usize = 60_000;
@@ -474,6 +474,22 @@ impl Bench<'_> {
             }
         }
     }
+}
+
+/// The tree of levels: islands of variables that one hidden variable explains, by a test of one against two on tables of four variables; a latent class for
+/// each, whose states are the variables of the next level; the highest level joined by a spanning tree. It reads like a hierarchy.
+///
+/// # Errors
+/// [`Error::Data`] if the columns have too many labels in all, those of reading the rows, and [`Error::Cancelled`].
+pub fn levels(rows: &dyn Rows, weight: f64, search: &BicSearch, observer: &dyn Observer) -> Result<Tree> {
+    observer.stage("levels", None);
+    let merged = Merged::of(rows)?;
+    let bench = Bench::new(&merged, weight, search, observer)?;
+    let net = starts::levels(&bench.columns, &bench.judge(), search.seed.wrapping_mul(41)).ok_or_else(|| {
+        let problem = format!("levels compares all pairs of labels, at most {} of them; use another learner", starts::WIDEST);
+        Error::data(Place::default(), problem)
+    })?;
+    net.tree(rows.schema())
 }
 
 /// A model on a tree that is kept, with the numbers of states of the best BIC that is found; `None` if the tree has observed nodes inside.

@@ -101,7 +101,10 @@ fn the_rule_of_auto_is_as_documented() {
 fn from_moments(name: &LearnerName) -> bool {
     !matches!(
         name,
-        LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping | LearnerName::HiddenChowLiu
+        LearnerName::RegularisedNeighborJoining
+            | LearnerName::RegularisedRecursiveGrouping
+            | LearnerName::HiddenChowLiu
+            | LearnerName::Levels
     )
 }
 
