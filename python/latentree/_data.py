@@ -135,7 +135,7 @@ class Data:
             return np.full(self.n_rows, np.nan)
         if dtype.is_temporal():
             raise _is_time(name)
-        raise TypeError(f"column {name!r}: its type {dtype} is not one of numbers, truth values or texts")
+        raise TypeError(f"column {name!r}: its type {dtype} is not numeric, Boolean or text")
 
     def _pyarrow_column(self, column: Any, name: str) -> Column:
         import pyarrow as pa
@@ -166,7 +166,7 @@ class Data:
             return np.full(self.n_rows, np.nan)
         if types.is_temporal(kind):
             raise _is_time(name)
-        raise TypeError(f"column {name!r}: its type {kind} is not one of numbers, truth values or texts")
+        raise TypeError(f"column {name!r}: its type {kind} is not numeric, Boolean or text")
 
 
 def _is_time(name: str) -> TypeError:

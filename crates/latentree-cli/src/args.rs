@@ -87,7 +87,7 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "NAME=KIND")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) kind: Vec<String>,
-    /// Join the labels of a categorical column that occur less than N times as "(other)"; only where kinds are inferred, not with a model
+    /// Join the labels of a categorical column that occur fewer than N times as "(other)"; only where kinds are inferred, not with a model
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) min_count: Option<u64>,

@@ -179,7 +179,7 @@ pub enum Error {
         problem: String,
     },
     /// Two inputs that should fit together do not.
-    #[error("{left} and {right} do not fit together: {problem}")]
+    #[error("{left} and {right} are incompatible: {problem}")]
     Mismatch {
         /// The first input.
         left: String,

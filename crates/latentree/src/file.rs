@@ -66,8 +66,8 @@ impl<R: Read> Read for Decompressing<R> {
                 // The system's own errors speak for themselves.
                 _ if error.raw_os_error().is_some() => return error,
                 io::ErrorKind::Interrupted => return error,
-                io::ErrorKind::UnexpectedEof => format!("its {format} data are cut off; copy or make it again"),
-                _ => format!("its {format} data are damaged ({error}); copy or make it again"),
+                io::ErrorKind::UnexpectedEof => format!("its {format} data are truncated; copy or recreate the file"),
+                _ => format!("its {format} data are damaged ({error}); copy or recreate the file"),
             };
             io::Error::new(io::ErrorKind::InvalidData, meaning)
         })
@@ -97,7 +97,7 @@ pub fn known_ending(path: &Path, what: &str, known: &[&str]) -> Result<String> {
         return Ok(ending);
     }
     let known: Vec<String> = known.iter().map(|ending| format!(".{ending}")).collect();
-    let problem = format!("{}: .{ending} is no ending of {what}; use {}", path.display(), known.join(", "));
+    let problem = format!("{}: .{ending} is not an extension of {what}; use {}", path.display(), known.join(", "));
     Err(Error::option("output", problem))
 }
 

@@ -37,7 +37,7 @@ impl Journal {
         match lock.try_lock() {
             Ok(()) => Ok(Self { directory: directory.to_owned(), run: String::new(), _lock: lock }),
             Err(TryLockError::WouldBlock) => {
-                Err(Error::data(Place::file(directory), "another run uses it; wait for its end, or give another directory"))
+                Err(Error::data(Place::file(directory), "another run is using it; wait until it ends, or choose another directory"))
             }
             Err(TryLockError::Error(error)) => Err(Error::io("lock", &path)(error)),
         }
@@ -54,7 +54,7 @@ impl Journal {
             Ok(text) if text.trim() == self.run => {}
             Ok(_) => {
                 let problem =
-                    "it holds the state of another run: other data, options or version; give another directory, or empty it";
+                    "it belongs to another run with other data, options or version; choose another directory, or empty it";
                 return Err(Error::data(Place::file(&self.directory), problem));
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -123,7 +123,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = |run: &str| Journal::open(folder.path()).and_then(|journal| journal.for_run(run));
         let journal = open("a").unwrap();
-        assert!(open("a").unwrap_err().to_string().contains("another run uses it"));
+        assert!(open("a").unwrap_err().to_string().contains("another run is using it"));
         assert_eq!(journal.get("fit", b"q").unwrap(), None);
         journal.put("fit", b"q", b"answer\nof two lines").unwrap();
         assert_eq!(journal.get("fit", b"q").unwrap().as_deref(), Some(b"answer\nof two lines".as_slice()));

@@ -82,7 +82,7 @@ impl FromStr for MemoryBudget {
 
     /// A number of bytes, or of K, M, G or T (powers of 1024; `KiB`, `MB` and the like mean the same), such as `8G` or `1.5GiB`.
     fn from_str(text: &str) -> Result<Self> {
-        let invalid = || Error::option("learn.memory", format!("{text:?} is not a size such as 8G or 500M, from 1M up"));
+        let invalid = || Error::option("learn.memory", format!("{text:?} is not a size of at least 1M, such as 8G or 500M"));
         let trimmed = text.trim();
         let at = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
         let (number, unit) = trimmed.split_at(at);

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
     let options = GoodnessOptions { profile_variables: PROFILE, pairs: most.min(1000) };
     let (found, unseen) = match &args.rows {
         None => {
-            refuse_reading(&args.reading, "it says how data are read, and a model is given")?;
+            refuse_reading(&args.reading, "it controls how data are read, but the input is a model")?;
             (goodness(&open_model(&args.data, &[], None)?, None, options, printer)?, None)
         }
         Some(rows) => {

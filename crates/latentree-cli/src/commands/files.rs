@@ -95,7 +95,7 @@ impl<'a> Files<'a> {
             }
             if let Some((input, files)) = parts.iter().find(|(_, files)| !is_stream(path) && files.would_take(path)) {
                 let problem = format!(
-                    "{} would be taken for a part of {} when this is read as {input} the next time; write it elsewhere",
+                    "{} would be read as a part of {} the next time this is {input}; write it elsewhere",
                     path.display(),
                     files.path().display()
                 );
@@ -106,7 +106,7 @@ impl<'a> Files<'a> {
                 let place = if is_stream(path) { "standard output".to_owned() } else { path.display().to_string() };
                 return Err(Error::option(
                     name,
-                    format!("{place} is the same place as {other}; give each output a file of its own"),
+                    format!("{place} is the same place as {other}; use a different file for each output"),
                 ));
             }
         }

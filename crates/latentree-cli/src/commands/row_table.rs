@@ -11,7 +11,7 @@ use crate::args::DataArgs;
 use crate::printer::Printer;
 
 /// Why there is nothing to keep.
-const NO_OTHERS: &str = "it is for tables; what sparse files and events hold beside the model are more variables";
+const NO_OTHERS: &str = "it applies only to tables; other columns of sparse files and events are variables";
 
 /// Reading options that hand on the id of rows, with `--keep` or where a table is filled all columns that are not in the model, and in the second case
 /// the others as they are written, too.

@@ -145,7 +145,7 @@ impl Seen {
         let is_frequency = match (kind, self.first_fraction) {
             (WeightKind::Frequency, Some((row, weight))) => {
                 let problem = format!(
-                    "the weight {weight} of row {} is not a whole number, as frequencies are; sampling takes any weights ≥ 0",
+                    "the weight {weight} of row {} is not a whole number, as frequencies must be; sampling weights may be any numbers ≥ 0",
                     row + 1
                 );
                 return Err(Error::option("weight_kind", problem));

@@ -128,7 +128,7 @@ pub(super) fn resolve(moments: &PairMoments, variables: &[Variable], options: &D
                 None => Ok(Estimator::LogDet),
                 Some(ix) => {
                     let found = match variables[ix].labels() {
-                        None => "this is no column of labels".to_owned(),
+                        None => "this is not a column of labels".to_owned(),
                         Some((_, d)) if d == k && d <= WIDE => format!("only {} of its {d} labels occur", variables[ix].rank + 1),
                         Some((_, d)) => format!("this has {d} (and {WIDE} at most)"),
                     };
@@ -184,7 +184,7 @@ fn warn(moments: &PairMoments, variables: &[Variable], options: &DistanceOptions
     if options.estimator == Estimator::Auto && variables.iter().any(short) {
         let first = variables.iter().position(short).unwrap_or(0);
         observer.warn(&format!(
-            "{} of {} variables (first {:?}) cannot show {k} states of a hidden variable; their distances use fewer \
+            "{} of {} variables (first {:?}) cannot distinguish {k} hidden states; their distances use fewer \
              correlations and are not additive",
             variables.iter().filter(|it| short(it)).count(),
             variables.len(),
@@ -200,7 +200,7 @@ fn warn(moments: &PairMoments, variables: &[Variable], options: &DistanceOptions
         let other = (0..variables.len()).find(|&ix| labels(ix).is_some() && labels(ix) != first.and_then(labels));
         if let (Some(first), Some(other)) = (first, other) {
             observer.warn(&format!(
-                "{:?} and {:?} have different labels; the symmetric distance takes labels of the same position for the same",
+                "{:?} and {:?} have different labels; the symmetric distance matches labels by position",
                 name(first),
                 name(other)
             ));

@@ -45,7 +45,7 @@ impl DistanceMatrix {
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] if rows, fields or numbers are wrong; [`Error::Data`] if a distance is negative or not finite, the
-    /// two sides of the diagonal differ by more than rounding, the diagonal is not zero, or a name is empty or stands twice.
+    /// two sides of the diagonal differ by more than rounding, the diagonal is not zero, or a name is empty or appears twice.
     pub fn read(path: &Path) -> Result<Self> {
         let mut input = file::open(path)?;
         let format = match format_of_ending(path) {
@@ -178,7 +178,7 @@ impl Rows {
         }
         if let Some(j) = row.iter().position(|value| *value < 0.0 || value.is_infinite()) {
             let problem = format!(
-                "the distance of {:?} and {:?} is {}; distances are finite and ≥ 0, and an empty field or NA is no distance",
+                "the distance of {:?} and {:?} is {}; distances are finite and ≥ 0, and an empty field or NA means no distance",
                 name(i),
                 name(j),
                 text(row[j])

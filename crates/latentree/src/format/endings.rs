@@ -129,7 +129,7 @@ impl FromStr for Format {
     fn from_str(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
             let known: Vec<&str> = Self::ALL.iter().map(|format| format.name()).collect();
-            Error::option("export.format", format!("{:?} is not known; choose one of {}", Shortened(name), known.join(", ")))
+            Error::option("export.format", format!("{:?} is unknown; choose one of {}", Shortened(name), known.join(", ")))
         })
     }
 }

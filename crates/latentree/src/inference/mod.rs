@@ -127,7 +127,7 @@ impl<'m> Inference<'m> {
             crate::data::Block::Dense(columns) => columns.len() == n_columns,
             crate::data::Block::Sparse(rows) => rows.columns.iter().all(|&column| (column as usize) < n_columns),
         };
-        if fits { Ok(()) } else { Err(mismatch("the batch has other columns than the model")) }
+        if fits { Ok(()) } else { Err(mismatch("the columns of the batch differ from the model's")) }
     }
 
     /// Checks that data have the model's schema.

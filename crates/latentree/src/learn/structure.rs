@@ -62,7 +62,7 @@ impl Run<'_> {
         }
         if !learned.converged {
             self.observer
-                .warn("edge lengths are not fitted to the end: there are many variables, and the time for it is bounded");
+                .warn("edge lengths did not fully converge: with so many variables, the effort is limited");
         }
     }
 
@@ -87,7 +87,7 @@ impl Run<'_> {
             && used < asked
         {
             observer.warn(&format!(
-                "the tree is that of {used} hidden states: distances by {asked} keep apart what {used} join; the data may not show so many"
+                "the tree was learned with {used} hidden states: with {asked}, distances separate variables that {used} connect; the data may not support so many"
             ));
         }
         if let Some(replicates) = self.options.structure.bootstrap {

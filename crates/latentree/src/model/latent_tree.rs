@@ -132,7 +132,7 @@ impl LatentTreeBuilder {
             return Err(Error::tree("it has no nodes"));
         }
         if tree.n_observed() == 0 {
-            return Err(Error::tree("it has no observed nodes, so no data could say anything about it"));
+            return Err(Error::tree("it has no observed nodes, so no data can inform it"));
         }
         let roots = if roots.is_empty() { vec![tree.center()] } else { roots };
         let rooted = Rooted::with_roots(&tree, &roots)?;
@@ -141,7 +141,7 @@ impl LatentTreeBuilder {
         for variable in schema.variable_ixs() {
             let name = &schema.variable(variable).name;
             let node = tree.find(name).filter(|&node| tree.is_observed(node));
-            let node = node.ok_or_else(|| Error::model(name, "a variable of the schema that is no observed node of the tree"))?;
+            let node = node.ok_or_else(|| Error::model(name, "a variable of the schema that is not an observed node of the tree"))?;
             variables[node.get()] = Some(variable);
             node_of_variable.push(node);
         }
@@ -158,7 +158,7 @@ impl LatentTreeBuilder {
                     Some(kind) => Domain::Discrete { labels: kind.labels().unwrap_or_default().to_vec() },
                 },
                 (None, _) if tree.is_observed(node) => {
-                    return Err(Error::model(name, "an observed node that is no variable of the schema"));
+                    return Err(Error::model(name, "an observed node that is not a variable of the schema"));
                 }
                 (None, Some(domain)) => domain.clone(),
                 (None, None) => match &distribution {
@@ -239,7 +239,7 @@ impl LatentTree {
                 }
                 let mut seen = std::collections::HashSet::with_capacity(n_states);
                 if let Some(twice) = domain.labels().unwrap_or_default().iter().find(|label| !seen.insert(label.as_str())) {
-                    return Err(format!("label {twice:?} stands twice"));
+                    return Err(format!("label {twice:?} appears twice"));
                 }
                 table.fault().map_or(Ok(()), Err)
             }

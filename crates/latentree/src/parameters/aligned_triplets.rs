@@ -63,7 +63,7 @@ impl FromStr for Alignment {
         [Self::Linear, Self::Huang]
             .into_iter()
             .find(|alignment| alignment.name() == name)
-            .ok_or_else(|| Error::option("parameters.alignment", format!("{name:?} is not known; use linear or huang")))
+            .ok_or_else(|| Error::option("parameters.alignment", format!("{name:?} is unknown; use linear or huang")))
     }
 }
 
@@ -153,7 +153,7 @@ fn check(tree: &Tree, schema: &Schema, variable_of: &[Option<usize>], k: usize) 
         let Some(variable) = variable_of[node.get()] else {
             if tree.degree(node) < 3 {
                 let problem =
-                    format!("hidden node {} has fewer than three neighbours and cannot be told from data", tree.name(node));
+                    format!("hidden node {} has fewer than three neighbours and is not identifiable", tree.name(node));
                 return Err(Error::tree(problem));
             }
             labels.push(k);
@@ -180,7 +180,7 @@ fn check(tree: &Tree, schema: &Schema, variable_of: &[Option<usize>], k: usize) 
         }
         if tree.degree(node) > 1 {
             return Err(Error::tree(format!(
-                "observed node {name} is inside the tree; aligned triplets are for observed leaves"
+                "observed node {name} is an inner node; aligned triplets support only observed leaves"
             )));
         }
     }
@@ -278,7 +278,7 @@ impl Groups<'_> {
         Error::data(
             crate::error::Place::default(),
             format!(
-                "hidden node {} cannot have {} states by its triplet {} ({error}); ask for fewer hidden states, or use `parameters.alignment` linear",
+                "hidden node {} cannot have {} states according to its triplet {} ({error}); ask for fewer hidden states, or use `parameters.alignment` linear",
                 self.tree.name(node),
                 self.k,
                 names.join(", ")

@@ -245,7 +245,7 @@ impl<'a> Problem<'a> {
             }
             if tree.degree(node) < 3 {
                 let problem =
-                    format!("hidden node {} has fewer than three neighbours and cannot be told from data", tree.name(node));
+                    format!("hidden node {} has fewer than three neighbours and is not identifiable", tree.name(node));
                 return Err(Error::tree(problem));
             }
             views.push(Views::new(&tree, node, n_states, &variable_of, &coordinates, most));
@@ -264,8 +264,7 @@ impl<'a> Problem<'a> {
             if n_states < views.n_states {
                 let leaves = self.around(views.node);
                 self.warnings.push(format!(
-                    "hidden node {} near {leaves} has {n_states} states instead of {}: its branches tell no more apart; ask for fewer states, or \
-                     give more rows",
+                    "hidden node {} near {leaves} has {n_states} states instead of {}: its branches do not identify more; use fewer states or more rows",
                     self.tree.name(NodeIx::new(views.node)),
                     views.n_states
                 ));
@@ -341,7 +340,7 @@ impl<'a> Problem<'a> {
                 ));
             } else if fit.weights.len() < views.n_states {
                 self.warnings.push(format!(
-                    "hidden node {name} near {leaves} has {} states instead of {}: the moments tell no more apart; ask for fewer states, or give more rows",
+                    "hidden node {name} near {leaves} has {} states instead of {}: the moments do not identify more; use fewer states or more rows",
                     fit.weights.len(),
                     views.n_states
                 ));

@@ -18,7 +18,7 @@ pub fn discrete_tree(tree: &Tree, schema: &Schema, warnings: &mut Vec<String>) -
     let is_pair = |edge: &Edge| [edge.a, edge.b].iter().all(|&end| is_other(end) && tree.degree(end) == 1);
     for edge in edges.extract_if(.., |edge| is_pair(edge)) {
         let (a, b) = (tree.name(edge.a), tree.name(edge.b));
-        warnings.push(format!("{a} and {b} are joined to each other alone and are not discrete: they are taken for independent"));
+        warnings.push(format!("{a} and {b} are connected only to each other and are not discrete: they are modelled as independent"));
     }
     for node in tree.node_ixs().filter(|&node| is_other(node) && tree.degree(node) > 1) {
         while tree.find(&format!("h{taken}")).is_some() {

@@ -183,7 +183,7 @@ pub(crate) fn slimmed(
         })
     };
     slimmed.notes.extend(note(&cut, "modelled as independent"));
-    slimmed.notes.extend(note(&bridged, &format!("a hidden variable of {hidden_states} states takes their place")));
+    slimmed.notes.extend(note(&bridged, &format!("replaced by a hidden variable with {hidden_states} states")));
     Ok(Some(slimmed))
 }
 

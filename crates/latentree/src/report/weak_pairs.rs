@@ -15,7 +15,7 @@ use crate::moments::PairMoments;
 pub struct WeakPairs {
     /// Pairs looked at.
     pub pairs: u64,
-    /// Pairs that cannot be told from independent.
+    /// Pairs that show no significant dependence.
     pub weak: u64,
     /// Pairs that are never present together.
     pub never_together: u64,

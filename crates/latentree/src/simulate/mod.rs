@@ -101,7 +101,7 @@ impl Simulation {
                 shape.tree(*n_observed, self.observed_inner, &mut rng)?
             }
             Source::Tree(_) if self.observed_inner != 0.0 => {
-                return Err(Error::option("observed-inner", "is for random trees; a given tree tells which nodes are observed"));
+                return Err(Error::option("observed-inner", "applies only to random trees; a given tree determines which nodes are observed"));
             }
             Source::Tree(tree) => {
                 provenance = provenance.option("tree", "given");

@@ -134,7 +134,7 @@ impl StructureOptions {
         }
         let groups = [LearnerName::RecursiveGrouping, LearnerName::ChowLiuRecursiveGrouping, LearnerName::ParallelLocalGrouping];
         if (self.epsilon.is_some() || self.tau.is_some()) && !groups.contains(&self.learner) {
-            let problem = format!("only rg, clrg and plrg use it, and the learner is {}", self.learner);
+            let problem = format!("only rg, clrg and plrg use it, but the learner is {}", self.learner);
             return Err(Error::option(if self.epsilon.is_some() { "structure.epsilon" } else { "structure.tau" }, problem));
         }
         Ok(())
@@ -182,7 +182,7 @@ pub fn learn_structure(
                 LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping => {
                     return Err(Error::option(
                         "structure.learner",
-                        "reg-clrg and reg-clnj compare models of rows; a distance matrix alone has none",
+                        "reg-clrg and reg-clnj compare models on rows; a distance matrix alone has none",
                     ));
                 }
                 LearnerName::HiddenChowLiu => {
@@ -238,7 +238,7 @@ fn from_moments(
         LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping => {
             return Err(Error::option(
                 "structure.learner",
-                "reg-clrg and reg-clnj compare models of rows, which are not at hand; learn from the data",
+                "reg-clrg and reg-clnj compare models on rows, which are not available; learn from the data",
             ));
         }
         _ => {
@@ -465,7 +465,7 @@ pub fn bootstrap_structure(
             if learned.estimator != Some(Estimator::Gaussian) {
                 let named = learned.estimator.map_or("given", Estimator::name);
                 let problem =
-                    format!("a bootstrap of {named} distances needs rows; moments alone do with gaussian distances only");
+                    format!("a bootstrap of {named} distances needs rows; moments alone support only gaussian distances");
                 return Err(Error::data(Place::default(), problem));
             }
             let sample = CorrelationSample::from_moments(moments)?;
@@ -501,7 +501,7 @@ pub fn describe_forest(tree: &Tree) -> Option<String> {
         1 => format!("; {} stands alone", names[0]),
         _ => format!("; {}{more} stand alone", names.join(", ")),
     };
-    Some(format!("{} separate trees: no dependence between them is told from chance{lonely}", tree.n_components()))
+    Some(format!("{} separate trees, with no significant dependence between them{lonely}", tree.n_components()))
 }
 
 #[cfg(test)]

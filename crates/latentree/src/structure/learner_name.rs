@@ -188,7 +188,7 @@ impl FromStr for Contraction {
             Ok(value) if value > 0.0 && value <= 1.0 => Ok(Self::UpTo(-value.ln() + 0.0)),
             _ => Err(Error::option(
                 "structure.contract",
-                format!("{text:?} is not none, 0, or a correlation up to 1 above which two nodes are taken for one, such as 0.9"),
+                format!("{text:?} is not none, 0, or a correlation up to 1 above which adjacent nodes are merged, such as 0.9"),
             )),
         }
     }

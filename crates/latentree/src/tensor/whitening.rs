@@ -254,7 +254,7 @@ fn check_sizes(shapes: [(usize, usize); 3], k: usize) -> Result<()> {
         Some(view) => Err(Error::option(
             "components",
             format!(
-                "{k} cannot be told apart by view {}, which has {} coordinates; ask for fewer, or join variables to one view",
+                "{k} cannot be separated by view {}, which has {} coordinates; ask for fewer, or join variables to one view",
                 view + 1,
                 [first, second, third][view]
             ),
@@ -273,7 +273,7 @@ fn check_rank(k: usize, values: &[f64], what: &str) -> Result<()> {
     }
     let shown: Vec<String> = values.iter().take(k + 1).map(|value| format!("{value:.3e}")).collect();
     let remedy =
-        if rank == 0 { "the views tell nothing of a common cause".to_owned() } else { format!("ask for at most {rank}") };
+        if rank == 0 { "the views have no common cause".to_owned() } else { format!("ask for at most {rank}") };
     Err(Error::option("components", format!("{k} asked for, but {what} has rank {rank} (values {}): {remedy}", shown.join(", "))))
 }
 

@@ -107,7 +107,7 @@ impl Tree {
     /// A tree from nodes and edges, checked to have no cycle.
     ///
     /// # Errors
-    /// [`Error::Tree`] on a name that is empty or stands twice, an edge to itself, an edge twice, or a cycle (which is named).
+    /// [`Error::Tree`] on a name that is empty or appears twice, an edge to itself, an edge twice, or a cycle (which is named).
     pub fn from_parts(nodes: Vec<Node>, edges: &[Edge]) -> Result<Self> {
         let mut tree = Self::new();
         for node in nodes {
@@ -123,7 +123,7 @@ impl Tree {
         }
         for edge in edges {
             if edge.a == edge.b {
-                return Err(Error::tree(format!("node {:?} is joined to itself", Shortened(&tree.nodes[edge.a.get()].name))));
+                return Err(Error::tree(format!("node {:?} has an edge to itself", Shortened(&tree.nodes[edge.a.get()].name))));
             }
             let (a, b) = (find(&mut union, edge.a.get() as u32), find(&mut union, edge.b.get() as u32));
             if a == b {
@@ -164,7 +164,7 @@ impl Tree {
         let path = self.path(a, b).unwrap_or_default();
         let names: Vec<&str> = path.iter().map(|&ix| self.nodes[ix.get()].name.as_str()).collect();
         if names.len() == 2 {
-            return Error::tree(format!("nodes {:?} and {:?} are joined twice", Shortened(names[0]), Shortened(names[1])));
+            return Error::tree(format!("nodes {:?} and {:?} are joined by two edges", Shortened(names[0]), Shortened(names[1])));
         }
         let mut shown: Vec<String> = names.iter().take(10).map(|name| format!("{:?}", Shortened(name))).collect();
         if names.len() > shown.len() {
@@ -228,7 +228,7 @@ impl Tree {
     /// to build a large tree.
     pub fn connect(&mut self, a: NodeIx, b: NodeIx, length: Option<f64>) -> Result<()> {
         if a == b {
-            return Err(Error::tree(format!("node {:?} is joined to itself", Shortened(&self.nodes[a.get()].name))));
+            return Err(Error::tree(format!("node {:?} has an edge to itself", Shortened(&self.nodes[a.get()].name))));
         }
         if self.path(a, b).is_some() {
             return Err(self.cycle(a, b));

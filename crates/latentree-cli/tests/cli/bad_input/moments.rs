@@ -41,7 +41,7 @@ pub(super) fn cases() -> Vec<Case> {
         merge("moments of a future version", with_byte(&with_byte(&good, 8, 9), 12, 9)).says(["version 9", "1 to 1"]),
         merge("moments with a huge schema", with_byte(&good, 22, 1)).says(["schema"]),
         merge("moments with the schema changed", with_byte(&good, 24, b'[')).says(["schema"]),
-        merge("moments of other columns", moments_of("p,q\n1,0\n0,1\n")).says(["good.moments", "do not fit"]),
+        merge("moments of other columns", moments_of("p,q\n1,0\n0,1\n")).says(["good.moments", "incompatible"]),
         merge("moments of other kinds", moments_of(&DATA.replace("0.5,1\n", "0,1\n").replace("2.25", "2").replace("1.5", "1")))
             .says(["good.moments", "\"z\""]),
         case("merge of a table", "merge data.csv -o o.moments").says(["data.csv", "moments"]),

@@ -105,7 +105,7 @@ impl Unseen {
             };
             let cells = columns.cells.map_or_else(String::new, |cells| format!(" in {cells} {}", plural(cells, "cell")));
             let (count, verb) = (columns.count, is(columns.count));
-            format!("{count} {what}{cells} {verb} unknown to the model and left out: {}", names(&columns.names, count))
+            format!("{count} {what}{cells} {verb} unknown to the model and ignored: {}", names(&columns.names, count))
         });
         let labels = self.labels.iter().map(|labels| {
             let beyond = if labels.count > MOST_LABELS { "over " } else { "" };

@@ -227,7 +227,7 @@ impl NumberReader {
             && earlier != is_comma
         {
             let mark = if earlier { "comma" } else { "point" };
-            return Err(format!("{shown:?} is no number with a decimal {mark}, as others of the column are; write all one way"));
+            return Err(format!("{shown:?} is no number with a decimal {mark}, as others of the column are; write them all the same way"));
         }
         let found = value(text, is_comma).ok_or_else(|| format!("{shown:?} is not a number"))?;
         if matches!(written(text), Some(Written::DecimalComma | Written::DecimalPoint | Written::Either)) {

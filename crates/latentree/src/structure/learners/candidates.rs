@@ -63,7 +63,7 @@ impl Applied<'_> {
 ///
 /// # Errors
 /// [`Error::Tree`] if a candidate does not fit the spanning tree: its leader or neighbours are others, a neighbour is no leaf, a
-/// hidden name is taken, or a leader stands twice.
+/// hidden name is taken, or a leader appears twice.
 ///
 /// # Complexity
 /// O(n) for n nodes in all.
@@ -86,7 +86,7 @@ pub fn apply(spanning_tree: &Tree, candidates: &[Candidate]) -> Result<Tree> {
         let inner = subtree.edges().filter(|edge| !is_neighbour(edge.a) && !is_neighbour(edge.b));
         edges.extend(inner.map(|edge| Edge { a: applied.place(leader, edge.a), b: applied.place(leader, edge.b), ..edge }));
         if let Some(twice) = by_leader[leader.get()].replace(applied) {
-            return Err(misfit(twice.candidate, "stands twice"));
+            return Err(misfit(twice.candidate, "appears twice"));
         }
     }
     for edge in spanning_tree.edges() {
@@ -134,7 +134,7 @@ fn check<'a>(spanning_tree: &Tree, candidate: &'a Candidate, order: usize) -> Re
         let link =
             subtree.links(at).first().filter(|link| subtree.degree(at) == 1 && !(1..=n_neighbours).contains(&link.to.get()));
         if link.is_none() {
-            return Err(misfit("has a neighbour that is no leaf"));
+            return Err(misfit("has a neighbour that is not a leaf"));
         }
         position.insert(neighbour, at);
     }

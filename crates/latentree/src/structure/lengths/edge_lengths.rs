@@ -132,7 +132,7 @@ impl<'a> Pairs<'a> {
         let found = distances.names().iter().map(|name| tree.find(name).filter(|&node| tree.is_observed(node)));
         let found: Option<Vec<NodeIx>> = found.collect();
         let nodes = found.filter(|_| tree.n_observed() == p);
-        let nodes = nodes.ok_or_else(|| Error::tree("its observed nodes are not the variables that have distances"))?;
+        let nodes = nodes.ok_or_else(|| Error::tree("its observed nodes differ from the variables of the distances"))?;
         let Rooted { parent: parents, order, .. } = Rooted::with_roots(tree, &[])?;
         let mut position = vec![0_u32; n];
         order.iter().enumerate().for_each(|(place, node)| position[node.get()] = place as u32);

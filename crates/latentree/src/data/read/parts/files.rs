@@ -69,7 +69,7 @@ impl PartFiles {
         let problem = match (strange.is_empty(), files.is_empty(), patterns.is_empty()) {
             (false, ..) => strange_endings(&base, &strange, &files),
             (true, true, true) => "the directory holds no data files; files that begin with . or _ are not read".to_owned(),
-            (true, true, false) => "no file matches; * is any letters of a name, ** any folders".to_owned(),
+            (true, true, false) => "no file matches; * matches any characters of a name, ** any directories".to_owned(),
             (true, false, _) => return Ok(Some(Self { path: path.to_path_buf(), base, patterns, files })),
         };
         Err(Error::data(Place::file(path), problem))
@@ -134,7 +134,7 @@ fn strange_endings(base: &Path, strange: &[PathBuf], files: &[PathBuf]) -> Strin
     let ending = files.first().map_or_else(|| "csv".to_owned(), |file| file::ending(file));
     let example = base.join("**").join(format!("*.{ending}"));
     format!(
-        "{count} {what} no ending of a table (.csv, .tsv, .parquet, .arrow, .feather): {}{more}; move what is no data elsewhere, or say \
+        "{count} {what} no table extension (.csv, .tsv, .parquet, .arrow, .feather): {}{more}; move what is no data elsewhere, or say \
          which files are, such as '{}'",
         shown.join(", "),
         example.display()
