@@ -438,7 +438,7 @@ impl Profile {
                     let (least, largest) = self.whole_range();
                     let (least, largest) = (number_text(least), number_text(largest));
                     Guess::Leave(format!(
-                        "whole numbers from {least} to {largest} that hardly ever repeat make it an identifier; give its kind if it is a variable"
+                        "it looks like an identifier (whole numbers from {least} to {largest} that hardly ever repeat); set its kind if it is a variable"
                     ))
                 }
                 kind => Guess::Kind(kind),
@@ -462,7 +462,7 @@ impl Profile {
         } else if self.commas.are_mixed() && self.longer_are_numbers {
             format!("it has numbers with decimal commas and with decimal points ({example:?}); write them all the same way")
         } else {
-            format!("{n_labels} different labels in {n_rows} rows make it an identifier; give its kind if it is a variable")
+            format!("it looks like an identifier ({n_labels} different labels in {n_rows} rows); set its kind if it is a variable")
         })
     }
 
