@@ -167,7 +167,7 @@ pub(crate) fn python_message(message: &str) -> String {
 pub(crate) fn bug(panic: &(dyn Any + Send)) -> PyErr {
     let message = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     let message = message.unwrap_or("no message");
-    PyRuntimeError::new_err(format!("{message}: this is a bug in latentree, not a mistake of yours; please report it"))
+    PyRuntimeError::new_err(format!("{message}: this is a bug in latentree; please report it"))
 }
 
 /// Runs a conversion; a panic in it becomes an error.
