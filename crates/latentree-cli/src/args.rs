@@ -66,8 +66,8 @@ pub(crate) struct DataArgs {
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) no_header: bool,
-    /// Read long events: the columns with the row (patient), the item (code) and, optionally, a value. Without a value, an item is
-    /// present or absent. Values of the same item in a row are added up; an absent item counts as 0
+    /// Read long events: the columns with the row (patient), the item (code) and, optionally, a value. Without a value, an item
+    /// is present or absent. Values of the same item in a row are added up; an absent item counts as 0
     #[arg(long, value_name = "ROW,ITEM[,VALUE]")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) events: Option<String>,
@@ -87,13 +87,14 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "NAME=KIND")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) kind: Vec<String>,
-    /// Merge labels of a categorical column that occur fewer than N times into "(other)"; only if kinds are inferred, not with a model
+    /// Merge labels of a categorical column that occur fewer than N times into "(other)"; only if kinds are inferred, not with a
+    /// model
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) min_count: Option<u64>,
-    /// Combine columns into vector-valued variables, as listed in a CSV file of items (columns or codes) and groups. Its columns are
-    /// "item" and "group", the only two, or those named after a colon: phecodes.csv.gz:code,phecode. Items that the data lack are
-    /// ignored; columns without a group are unchanged
+    /// Combine columns into vector-valued variables, as listed in a CSV file of items (columns or codes) and groups. Its columns
+    /// are "item" and "group", the only two, or those named after a colon: phecodes.csv.gz:code,phecode. Items that the data lack
+    /// are ignored; columns without a group are unchanged
     #[arg(long, value_name = "FILE.csv[:ITEM,GROUP]")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) group: Option<GroupFile>,
@@ -101,18 +102,19 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "COLUMN")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) weights: Option<String>,
-    /// Meaning of the weights: sampling (how many members of a population a row stands for; rescaled to sum to the number of rows with a
-    /// positive weight, which is n in BIC) or frequency (how often a row was observed: whole numbers, whose sum is n) [default: sampling]
+    /// Meaning of the weights: sampling (how many members of a population a row stands for; rescaled to sum to the number of rows
+    /// with a positive weight, which is n in BIC) or frequency (how often a row was observed: whole numbers, whose sum is n)
+    /// [default: sampling]
     #[arg(long, value_name = "KIND", value_parser = ["sampling", "frequency"])]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) weight_kind: Option<String>,
-    /// Column that identifies rows, such as a patient number. It is not a variable, and becomes the first column of the tables that infer
-    /// and score write
+    /// Column that identifies rows, such as a patient number. It is not a variable, and becomes the first column of the tables
+    /// that infer and score write
     #[arg(long, value_name = "COLUMN")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<String>,
-    /// How to treat labels and event items that the model (or --schema) does not know: missing (with a note that counts them) or error
-    /// [default: missing; error for --schema]
+    /// How to treat labels and event items that the model (or --schema) does not know: missing (with a note that counts them) or
+    /// error [default: missing; error for --schema]
     #[arg(long, value_name = "missing|error")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unseen: Option<String>,
@@ -269,11 +271,12 @@ pub(crate) struct LearnArgs {
     /// Print the subtrees that reg-clnj (or reg-clrg) chooses from, with their gains in BIC, and learn nothing
     #[arg(long, conflicts_with_all = ["distances", "tree"])]
     pub(crate) candidates: bool,
-    /// Save EM fits, and the states of long ones, in this directory and continue from there: an interrupted run ends with the same bytes
+    /// Save EM fits, and the states of long ones, in this directory and continue from there: an interrupted run ends with the
+    /// same bytes
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoint: Option<PathBuf>,
-    /// Memory limit for moments and models, such as 8G or 500M; a run that would exceed it fails before work starts [default: three
-    /// quarters of the machine's]
+    /// Memory limit for moments and models, such as 8G or 500M; a run that would exceed it fails before work starts [default:
+    /// three quarters of the machine's]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
 }
@@ -287,7 +290,8 @@ pub(crate) struct ScoreArgs {
     pub(crate) data: PathBuf,
     #[command(flatten)]
     pub(crate) reading: DataArgs,
-    /// Write each row's log-likelihood as CSV: row,log_likelihood. The first column is the id of --id or of events, if there is one
+    /// Write each row's log-likelihood as CSV: row,log_likelihood. The first column is the id of --id or of events, if there is
+    /// one
     #[arg(long, value_name = "FILE")]
     pub(crate) per_row: Option<PathBuf>,
     /// With --per-row, also copy the columns that are not in the model
@@ -332,7 +336,8 @@ pub(crate) struct InferArgs {
     /// Write the most probable joint states instead of posteriors
     #[arg(long, conflicts_with = "impute")]
     pub(crate) map: bool,
-    /// Write the data with missing cells filled instead of posteriors: all columns of a table in their order, including those not in the model
+    /// Write the data with missing cells filled instead of posteriors: all columns of a table in their order, including those not
+    /// in the model
     #[arg(long)]
     pub(crate) impute: bool,
     /// Only these hidden nodes, comma-separated [default: all]

@@ -118,8 +118,8 @@ const VALUES: [&str; 26] = [
     "validation",
 ];
 
-/// A message for callers of Python: options have the names of Python's arguments (`n_states` for `parameters.hidden_states`) and their
-/// values are quoted, and nothing is said of files where a table was given.
+/// A message for callers of Python: options have the names of Python's arguments (`n_states` for `parameters.hidden_states`) and
+/// their values are quoted, and nothing is said of files where a table was given.
 pub(crate) fn with_python_names(message: &str) -> String {
     // Marks where values may follow: no message has this character.
     const MARK: char = '\u{1}';

@@ -351,7 +351,8 @@ impl Model {
         })
     }
 
-    /// The joint distribution of nodes: (probabilities, nothing) with the last node's state running fastest, or (means, covariances).
+    /// The joint distribution of nodes: (probabilities, nothing) with the last node's state running fastest, or (means,
+    /// covariances).
     fn joint(&self, given: Vec<(String, String)>, of: Vec<String>) -> PyResult<(Vec<f64>, Option<Vec<f64>>)> {
         guarded(|| {
             let (evidence, nodes) = (self.evidence(&given)?, self.nodes_named(&of)?);
@@ -362,8 +363,8 @@ impl Model {
         })
     }
 
-    /// Distances between observed nodes along the tree, NaN between trees, with the nodes' names. A tree without lengths has those
-    /// that follow from the model's tables.
+    /// Distances between observed nodes along the tree, NaN between trees, with the nodes' names. A tree without lengths has
+    /// those that follow from the model's tables.
     fn path_lengths<'py>(&self, py: Python<'py>) -> PyResult<(Vec<String>, Matrix<'py>)> {
         guarded(|| {
             let has_lengths = self.file.tree().edges().all(|edge| edge.length.is_some_and(|length| !length.is_nan()));

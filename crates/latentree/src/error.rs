@@ -169,8 +169,8 @@ pub enum Error {
     },
     /// An option's value is out of its range.
     ///
-    /// Options are named by their paths, in backticks here and in all other messages: `` `em.smoothing` ``. A shell replaces them by its own
-    /// spelling; see [`spelled`](crate::spelled).
+    /// Options are named by their paths, in backticks here and in all other messages: `` `em.smoothing` ``. A shell replaces them
+    /// by its own spelling; see [`spelled`](crate::spelled).
     #[error("`{option}`: {problem}")]
     Option {
         /// Path of the option, such as `em.smoothing`.

@@ -115,7 +115,8 @@ pub fn write_atomically(path: &Path, write: impl FnOnce(&mut dyn Write) -> Resul
 /// Checks that a file can be written, without changing anything: before work that takes long, not after it.
 ///
 /// # Errors
-/// [`Error::Io`] if its folder does not exist or does not let a file be created, or if an existing file is write-protected or a folder.
+/// [`Error::Io`] if its folder does not exist or does not let a file be created, or if an existing file is write-protected or a
+/// folder.
 ///
 /// # Example
 /// ```
@@ -141,8 +142,8 @@ fn is_device(path: &Path) -> bool {
 
 /// A file that comes to be only when [`finish`](Self::finish) has succeeded; dropped before, it leaves no trace.
 ///
-/// `.gz` and `.zst` endings compress. Standard output (`-`), devices and pipes are written to directly. A symbolic link is followed; a file
-/// that is replaced hands its permissions on to the new one.
+/// `.gz` and `.zst` endings compress. Standard output (`-`), devices and pipes are written to directly. A symbolic link is
+/// followed; a file that is replaced hands its permissions on to the new one.
 pub struct AtomicWriter {
     path: PathBuf,
     out: Compression,
@@ -308,7 +309,8 @@ impl Partial {
         self.file.sync_all()?;
         std::fs::rename(&self.path, &self.target)?;
         self.kept = true;
-        // The rename is safe from a power failure once its folder is. Some file systems cannot say so, and the file is complete either way.
+        // The rename is safe from a power failure once its folder is. Some file systems cannot say so, and the file is complete
+        // either way.
         #[cfg(unix)]
         if let Some(Ok(folder)) = self.target.parent().map(File::open) {
             let _ = folder.sync_all();

@@ -1,9 +1,10 @@
-//! What a run has found so far, in a directory: a run that is started again with the same data and options finds it there and goes on.
+//! What a run has found so far, in a directory: a run that is started again with the same data and options finds it there and
+//! goes on.
 //!
-//! Learning is deterministic, so an answer that is known need not be found again, and one that is lost is found again with the same bytes.
-//! Entries are therefore independent of each other: each is a file of its own, written beside and renamed, with the digest of its content in
-//! its first line. One that is cut or changed counts as lost. Their names are digests of the run (data, options and version) and of the
-//! question. The directory is locked while a run uses it.
+//! Learning is deterministic, so an answer that is known need not be found again, and one that is lost is found again with the
+//! same bytes. Entries are therefore independent of each other: each is a file of its own, written beside and renamed, with the
+//! digest of its content in its first line. One that is cut or changed counts as lost. Their names are digests of the run (data,
+//! options and version) and of the question. The directory is locked while a run uses it.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -36,9 +37,10 @@ impl Journal {
         let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(Error::io("write", &path))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { directory: directory.to_owned(), run: String::new(), _lock: lock }),
-            Err(TryLockError::WouldBlock) => {
-                Err(Error::data(Place::file(directory), "another run is using it; wait until it ends, or choose another directory"))
-            }
+            Err(TryLockError::WouldBlock) => Err(Error::data(
+                Place::file(directory),
+                "another run is using it; wait until it ends, or choose another directory",
+            )),
             Err(TryLockError::Error(error)) => Err(Error::io("lock", &path)(error)),
         }
     }

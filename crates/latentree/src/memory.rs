@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 
 /// Bytes that large structures (pair moments, models, expected counts, rows) may take.
 ///
-/// An estimate that exceeds the budget is an error with a remedy, before any work is done; an allocation that fails would end the process.
-/// Each structure is checked by itself: the budget is a guard, not an account of everything the process holds.
+/// An estimate that exceeds the budget is an error with a remedy, before any work is done; an allocation that fails would end the
+/// process. Each structure is checked by itself: the budget is a guard, not an account of everything the process holds.
 ///
 /// # Example
 /// ```
@@ -45,7 +45,8 @@ impl MemoryBudget {
         self.bytes
     }
 
-    /// Fails if a structure would not fit. `what` names it ("a model of 100 variables"), `remedy` says what to do besides raising the budget.
+    /// Fails if a structure would not fit. `what` names it ("a model of 100 variables"), `remedy` says what to do besides raising
+    /// the budget.
     ///
     /// # Errors
     /// [`Error::Option`] of `--memory`, naming the size and the budget.

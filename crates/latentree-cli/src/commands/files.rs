@@ -65,7 +65,8 @@ impl<'a> Files<'a> {
         self
     }
 
-    /// Fails if an output would overwrite an input or another output, would be taken for a part of the data, or cannot be written.
+    /// Fails if an output would overwrite an input or another output, would be taken for a part of the data, or cannot be
+    /// written.
     pub(super) fn check(self) -> Result<()> {
         if self.outputs.is_empty() {
             return Ok(());

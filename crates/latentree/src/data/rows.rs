@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::journal::Journal;
 use crate::memory::MemoryBudget;
 
-/// Rows that can be read from the start as often as needed: a [`Dataset`], a file behind [`CachedRows`], or whatever [`Reopened`] opens.
+/// Rows that can be read from the start as often as needed: a [`Dataset`], a file behind [`CachedRows`], or whatever [`Reopened`]
+/// opens.
 pub trait Rows: Sync {
     /// What the columns mean.
     fn schema(&self) -> &Arc<Schema>;

@@ -4,7 +4,8 @@ use super::judge::Judge;
 use super::{DistanceMatrix, DistanceOptions};
 use crate::error::{Error, Place, Result};
 
-/// `−ln |ρ|` of all pairs of correlations from a number of rows, under the same rules as [`estimate`](super::estimate) for numbers.
+/// `−ln |ρ|` of all pairs of correlations from a number of rows, under the same rules as [`estimate`](super::estimate) for
+/// numbers.
 ///
 /// # Arguments
 /// - `lower`: the strict lower triangle of the correlations, row by row; NaN has no distance;

@@ -1,9 +1,9 @@
 //! From correlations to a distance: what is told from zero, what is clipped, and how far the estimate may be off.
 //!
-//! With n the effective number of rows of a pair, a sample correlation of two independent scalars is about 1/√n; the
-//! largest singular value of an a × b matrix of such noise is about (√a + √b)/√n. So the r-th canonical correlation is told from zero
-//! when `ρ_r √n ≥ z + (√f_i − 1) + (√f_j − 1)`, f the dimensions of the two variables that the first r − 1 directions leave;
-//! for scalars this is `|ρ| √n ≥ z`.
+//! With n the effective number of rows of a pair, a sample correlation of two independent scalars is about 1/√n; the largest
+//! singular value of an a × b matrix of such noise is about (√a + √b)/√n. So the r-th canonical correlation is told from zero
+//! when `ρ_r √n ≥ z + (√f_i − 1) + (√f_j − 1)`, f the dimensions of the two variables that the first r − 1 directions leave; for
+//! scalars this is `|ρ| √n ≥ z`.
 
 use super::DistanceOptions;
 

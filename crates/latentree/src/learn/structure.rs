@@ -61,8 +61,7 @@ impl Run<'_> {
             self.observer.warn(&message);
         }
         if !learned.converged {
-            self.observer
-                .warn("edge lengths did not fully converge: with so many variables, the effort is limited");
+            self.observer.warn("edge lengths did not fully converge: with so many variables, the effort is limited");
         }
     }
 

@@ -58,7 +58,8 @@ pub enum Family {
     Gaussian,
 }
 
-/// A latent tree model: a tree (or forest), rooted for its parametrisation only, and the distribution of each node given its parent.
+/// A latent tree model: a tree (or forest), rooted for its parametrisation only, and the distribution of each node given its
+/// parent.
 ///
 /// Built by [`LatentTree::builder`], which checks every invariant:
 /// observed nodes are exactly the schema's variables; a discrete node's parent is discrete; continuous, count and group
@@ -141,7 +142,8 @@ impl LatentTreeBuilder {
         for variable in schema.variable_ixs() {
             let name = &schema.variable(variable).name;
             let node = tree.find(name).filter(|&node| tree.is_observed(node));
-            let node = node.ok_or_else(|| Error::model(name, "a variable of the schema that is not an observed node of the tree"))?;
+            let node =
+                node.ok_or_else(|| Error::model(name, "a variable of the schema that is not an observed node of the tree"))?;
             variables[node.get()] = Some(variable);
             node_of_variable.push(node);
         }

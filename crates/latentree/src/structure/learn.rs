@@ -2,23 +2,27 @@
 //!
 //! # The rule of `auto`
 //! 1. A distance matrix alone: `nj`, as is usual for such matrices; with exact distances of a tree all learners agree.
-//! 2. 3 to [`MOST_FOR_LIKELIHOOD`] variables and at least [`FEWEST_ROWS`] rows: `likelihood`, from correlations where all variables have one (numbers
-//!    and two labels), else from what stands in for them, [determinants](crate::distance::determinants).
+//! 2. 3 to [`MOST_FOR_LIKELIHOOD`] variables and at least [`FEWEST_ROWS`] rows: `likelihood`, from correlations where all
+//!    variables have one (numbers and two labels), else from what stands in for them,
+//!    [determinants](crate::distance::determinants).
 //! 3. Few rows or many variables: `clnj`.
 //!
 //! The evidence is in DESIGN.md.
 //!
 //! # What is not connected
-//! A pair that is not told from zero ([`DistanceOptions::significance`]) connects nothing: variables that no chain of other pairs connects are in different
-//! trees. Within a tree every correlation counts, however weak, with its standard error, for up to [`MOST_FOR_ALL_PAIRS`] variables; for more, and for
-//! distances that are not those of correlations, such a pair has no distance. Of many pairs of an independent variable some pass two standard errors by
-//! chance: it then hangs on by a long edge; a larger significance cuts it off, and weak real ties with it.
+//! A pair that is not told from zero ([`DistanceOptions::significance`]) connects nothing: variables that no chain of other pairs
+//! connects are in different trees. Within a tree every correlation counts, however weak, with its standard error, for up to
+//! [`MOST_FOR_ALL_PAIRS`] variables; for more, and for distances that are not those of correlations, such a pair has no distance.
+//! Of many pairs of an independent variable some pass two standard errors by chance: it then hangs on by a long edge; a larger
+//! significance cuts it off, and weak real ties with it.
 //!
 //! # Lengths and contraction
-//! Lengths are by [least squares](super::least_squares_lengths) on the distances for up to [`MOST_FOR_ALL_PAIRS`] variables (the learner's own for more), in a tree by likelihood the likeliest, and in a Chow–Liu tree the
-//! distances of the pairs themselves. One threshold of [`Contraction`] goes to all learners. Edges are contracted once, by the lengths that the
-//! learner itself gives them, and least squares contract nothing after that: they take noise in many weak distances for evidence that an edge is short.
-//! The polish by likelihood decides itself which edges stay; only a threshold that is given contracts its tree, after which its lengths are fitted again.
+//! Lengths are by [least squares](super::least_squares_lengths) on the distances for up to [`MOST_FOR_ALL_PAIRS`] variables (the
+//! learner's own for more), in a tree by likelihood the likeliest, and in a Chow–Liu tree the distances of the pairs themselves.
+//! One threshold of [`Contraction`] goes to all learners. Edges are contracted once, by the lengths that the learner itself gives
+//! them, and least squares contract nothing after that: they take noise in many weak distances for evidence that an edge is
+//! short. The polish by likelihood decides itself which edges stay; only a threshold that is given contracts its tree, after
+//! which its lengths are fitted again.
 
 use serde::{Deserialize, Serialize};
 
@@ -159,8 +163,8 @@ pub struct LearnedStructure {
 /// Learns a tree, or a forest.
 ///
 /// # Errors
-/// [`Error::Option`] if an option is out of range or does not fit the input, [`Error::Data`] if a variable does not fit the distance or the learner,
-/// [`Error::Tree`] if there are no variables, [`Error::Cancelled`].
+/// [`Error::Option`] if an option is out of range or does not fit the input, [`Error::Data`] if a variable does not fit the
+/// distance or the learner, [`Error::Tree`] if there are no variables, [`Error::Cancelled`].
 pub fn learn_structure(
     input: StructureInput<'_>,
     options: &StructureOptions,
@@ -330,8 +334,8 @@ fn likeliest(
     polished(&sample, samples.as_ref(), &starts, options, observer)
 }
 
-/// Two trees to start from: by spectral neighbour joining, of a sample's correlations if one is given, and by `clnj`; both contracted as by default,
-/// as a threshold that is given is for the end.
+/// Two trees to start from: by spectral neighbour joining, of a sample's correlations if one is given, and by `clnj`; both
+/// contracted as by default, as a threshold that is given is for the end.
 fn starts(
     sample: Option<&CorrelationSample>,
     distances: &DistanceMatrix,
@@ -397,8 +401,8 @@ fn chow_liu(whole: &PairMoments, distances: &DistanceMatrix) -> Result<LearnedSt
     Ok(LearnedStructure { tree, learner: LearnerName::ChowLiu, estimator: None, penalty: None, converged: true })
 }
 
-/// The distances that learners see, from a function that estimates them with a given significance: for correlations of not too many variables every
-/// pair's, within the components that significant ones make, else the significant ones.
+/// The distances that learners see, from a function that estimates them with a given significance: for correlations of not too
+/// many variables every pair's, within the components that significant ones make, else the significant ones.
 fn learnable(
     p: usize,
     estimator: Estimator,
@@ -442,8 +446,8 @@ pub enum Resampling<'a> {
 /// [`with_bootstrap_support`].
 ///
 /// # Errors
-/// [`Error::Option`] if there are no replicates; [`Error::Data`] if only moments are given and their distances are not those of correlations; those
-/// of learning; [`Error::Cancelled`].
+/// [`Error::Option`] if there are no replicates; [`Error::Data`] if only moments are given and their distances are not those of
+/// correlations; those of learning; [`Error::Cancelled`].
 pub fn bootstrap_structure(
     learned: &LearnedStructure,
     resampling: Resampling<'_>,

@@ -111,8 +111,8 @@ impl FromStr for LearnerName {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum Contraction {
-    /// Those of at most −ln 0.9 where distances are estimates (they have standard errors), those that may be rounding errors where they are not; none in a
-    /// tree by likelihood, which has decided about each.
+    /// Those of at most −ln 0.9 where distances are estimates (they have standard errors), those that may be rounding errors
+    /// where they are not; none in a tree by likelihood, which has decided about each.
     #[default]
     ByInput,
     /// None.

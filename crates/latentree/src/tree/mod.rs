@@ -1,6 +1,6 @@
-//! The shared floor: an unrooted arena tree with observed nodes anywhere, and what can be asked of a tree alone.
+//! An unrooted arena tree in which any node may be observed, and the operations that need only a tree.
 //!
-//! A [`Tree`] may be a forest: variables that no other variable says anything about stay alone.
+//! A [`Tree`] may be a forest: variables that depend on no other variable are isolated nodes.
 
 mod contract;
 mod groups;

@@ -231,7 +231,10 @@ pub(super) fn weight_problem(weight: f64) -> Option<String> {
 
 /// The error of joining labels where a schema says which there are.
 pub(super) fn min_count_of_schema() -> Error {
-    Error::option("read.min_count", "the labels come from the model, and rare ones are merged only when it is learned; leave it out")
+    Error::option(
+        "read.min_count",
+        "the labels come from the model, and rare ones are merged only when it is learned; leave it out",
+    )
 }
 
 struct ProfileSink {

@@ -462,7 +462,9 @@ impl Profile {
         } else if self.commas.are_mixed() && self.longer_are_numbers {
             format!("it has numbers with decimal commas and with decimal points ({example:?}); write them all the same way")
         } else {
-            format!("it looks like an identifier ({n_labels} different labels in {n_rows} rows); set its kind if it is a variable")
+            format!(
+                "it looks like an identifier ({n_labels} different labels in {n_rows} rows); set its kind if it is a variable"
+            )
         })
     }
 

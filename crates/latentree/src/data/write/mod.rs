@@ -1,9 +1,9 @@
 //! Writers of tables: batches of a schema ([`TableWriter`]) and results row by row ([`ResultWriter`]).
 //!
-//! The ending chooses the format: `.tsv`, `.parquet`, `.arrow`/`.feather`/`.ipc`, `.svm`/`.libsvm` (batches only), and
-//! CSV for `.csv`, `.txt` and no ending (others are refused); `.gz` and `.zst` compress the text formats, `-` is CSV to standard output. A file comes to be only
-//! when it is finished. Labels are written as labels, missing cells as empty fields (or nulls), numbers in the shortest
-//! form that reads back as the same bits.
+//! The ending chooses the format: `.tsv`, `.parquet`, `.arrow`/`.feather`/`.ipc`, `.svm`/`.libsvm` (batches only), and CSV for
+//! `.csv`, `.txt` and no ending (others are refused); `.gz` and `.zst` compress the text formats, `-` is CSV to standard output.
+//! A file comes to be only when it is finished. Labels are written as labels, missing cells as empty fields (or nulls), numbers
+//! in the shortest form that reads back as the same bits.
 
 #[cfg(feature = "columnar")]
 mod columnar;
@@ -109,8 +109,8 @@ impl TableWriter {
         Self::start(path, schema, variables.chain(weights.map(|_| Slot::Weight)).collect(), &[], weights)
     }
 
-    /// Starts a file with the columns of another, in its order: variables of the schema and columns that are handed on as text, whose names are
-    /// given. See [`Reader::file_columns`](super::Reader::file_columns).
+    /// Starts a file with the columns of another, in its order: variables of the schema and columns that are handed on as text,
+    /// whose names are given. See [`Reader::file_columns`](super::Reader::file_columns).
     ///
     /// # Errors
     /// As [`create`](Self::create).

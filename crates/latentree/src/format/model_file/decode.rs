@@ -43,7 +43,9 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
     let kind = text(document, "kind")?.ok_or_else(|| missing("kind"))?;
     if !matches!(kind, "latent-tree" | "tree") {
         let problem = match kind {
-            "spectral" => "field \"kind\" is \"spectral\", a model without tables, which this operation does not support".to_owned(),
+            "spectral" => {
+                "field \"kind\" is \"spectral\", a model without tables, which this operation does not support".to_owned()
+            }
             _ => format!("field \"kind\" is {:?}; this program knows \"latent-tree\" and \"tree\"", Shortened(kind)),
         };
         return Err(fault(problem));

@@ -15,9 +15,9 @@ const SHOWN: usize = 5;
 
 /// The parts of a table: the files that a directory holds or a pattern matches, sorted by the bytes of their paths.
 ///
-/// A directory is looked through with all its folders. In a pattern `*`, `?` and `[…]` stand for letters of a name and `**` for any
-/// number of folders; a folder that matches is looked through, too. Left out are files and folders whose names begin with `.` or `_`
-/// (but `_a=1` is a folder of the column `_a`) and checksums (`.crc`), unless a pattern begins with the same letter.
+/// A directory is looked through with all its folders. In a pattern `*`, `?` and `[…]` stand for letters of a name and `**` for
+/// any number of folders; a folder that matches is looked through, too. Left out are files and folders whose names begin with `.`
+/// or `_` (but `_a=1` is a folder of the column `_a`) and checksums (`.crc`), unless a pattern begins with the same letter.
 ///
 /// # Example
 /// ```
@@ -45,8 +45,8 @@ impl PartFiles {
     /// The parts that a path stands for; `None` if it is a single file, which it is whenever a file has this very name.
     ///
     /// # Errors
-    /// If there is no part, if a folder cannot be read, or if a file has an ending that no table has: rather than to leave out what
-    /// may be data, the error names it.
+    /// If there is no part, if a folder cannot be read, or if a file has an ending that no table has: rather than to leave out
+    /// what may be data, the error names it.
     pub fn find(path: &Path) -> Result<Option<Self>> {
         if path.as_os_str() == "-" {
             return Ok(None);

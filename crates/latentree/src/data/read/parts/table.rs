@@ -259,9 +259,8 @@ impl PartsTable {
         let more = if lacking.len() > SHOWN { ", …" } else { "" };
         let (count, are) =
             if lacking.len() == 1 { ("1 column".to_owned(), "is") } else { (format!("{} columns", lacking.len()), "are") };
-        (!lacking.is_empty()).then(|| {
-            format!("{count} {are} not in every part and missing where absent: {}{more}", shown.join(", "))
-        })
+        (!lacking.is_empty())
+            .then(|| format!("{count} {are} not in every part and missing where absent: {}{more}", shown.join(", ")))
     }
 }
 
