@@ -342,7 +342,7 @@ impl Model {
         matrix(py, values, n_rows, n_columns)
     }
 
-    /// Log-probability of what is given, and of each node asked for its probabilities, or mean and variance.
+    /// Log-likelihood of the evidence, and the probabilities, or mean and variance, of each queried node.
     fn query(&self, given: Vec<(String, String)>, of: Vec<String>) -> PyResult<(f64, Vec<Vec<f64>>)> {
         guarded(|| {
             let (evidence, nodes) = (self.evidence(&given)?, self.nodes_named(&of)?);

@@ -72,7 +72,7 @@ fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
         let header = ["variable", "variable", "nats", "information in data", "in model"];
         writeln!(
             out,
-            "\npairs that the model explains worst: what their log-likelihood could gain\n{}",
+            "\npairs that the model explains worst, by possible gain in log-likelihood\n{}",
             table(&header, pairs.collect(), 2)
         )?;
     }

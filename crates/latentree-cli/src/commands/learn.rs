@@ -155,7 +155,7 @@ fn check_checkpoint(args: &LearnArgs) -> Result<()> {
     }
 }
 
-/// The options: those of `--from`, with what is given on the command line.
+/// The options of `--from`, overridden by those on the command line.
 fn learning(args: &LearnArgs, from: Option<&Provenance>, seed: Option<u64>) -> Result<Learning> {
     let mut options = match (&args.from, from) {
         (Some(path), Some(provenance)) => {
@@ -335,7 +335,7 @@ fn write_hidden(out: &mut dyn std::io::Write, tree: &Tree, file: &ModelFile) -> 
         ModelFile::LatentTree(model) => model.marginals(),
         _ => Vec::new(),
     };
-    writeln!(out, "\nhidden variables, the probabilities of their states, and what is nearest to them")?;
+    writeln!(out, "\nhidden variables: state probabilities and nearest observed variables")?;
     let width = hidden.iter().map(|&node| tree.name(node).chars().count()).max().unwrap_or(0);
     for node in hidden {
         let states = match marginals.get(node.get()) {

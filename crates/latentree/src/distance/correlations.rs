@@ -9,7 +9,7 @@ use crate::error::{Error, Place, Result};
 ///
 /// # Arguments
 /// - `lower`: the strict lower triangle of the correlations, row by row; NaN has no distance;
-/// - `rows`: how many rows they are from, which decides what is told from zero, and standard errors.
+/// - `rows`: the number of rows they come from, which determines significance and standard errors.
 ///
 /// # Errors
 /// [`Error::Data`] if a correlation is not within −1 and 1, there are more or fewer than pairs, or a name is empty or stands

@@ -29,7 +29,7 @@ pub fn choose_estimator(moments: &PairMoments, options: &DistanceOptions) -> Res
 /// Distances between all variables of the moments' schema.
 ///
 /// A pair has *no* distance if a variable is constant, if the two are never present together, or if its (smallest) correlation is
-/// not told from zero: with r correlations, `ρ_r √n < z + (√f_i − 1) + (√f_j − 1)`, f the number of a variable's dimensions after
+/// not significant: with r correlations, `ρ_r √n < z + (√f_i − 1) + (√f_j − 1)`, f the number of a variable's dimensions after
 /// the first r − 1, n the effective number of rows, z the [significance](DistanceOptions::significance). Two identical columns
 /// have distance 0. Standard errors are those of the delta method: exact to first order for columns of labels,
 /// `(1 − ρ²)/(|ρ| √n)` for numbers, and with Gaussian canonical variates for groups; never less than 1/n. With missing cells

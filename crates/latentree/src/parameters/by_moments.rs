@@ -110,7 +110,7 @@ impl MomentOptions {
 pub struct MomentModel {
     /// The model; its tree is the given one but for [`warnings`](Self::warnings).
     pub model: LatentTree,
-    /// What was not as asked for: fewer states than the data tell apart, moments of no model, numbers inside the tree.
+    /// Deviations from the request: fewer states than asked for, moments that match no model, numeric inner nodes.
     pub warnings: Vec<String>,
 }
 
@@ -338,7 +338,7 @@ impl<'a> Problem<'a> {
             let (name, leaves) = (self.tree.name(NodeIx::new(views.node)).to_owned(), self.around(views.node));
             if !sound {
                 self.warnings.push(format!(
-                    "the moments around hidden node {name} near {leaves} are those of no model of two states: its tables start from a symmetric guess; \
+                    "no two-state model matches the moments around hidden node {name} near {leaves}: its tables start from a symmetric guess; \
                      more rows or EM may help"
                 ));
             } else if fit.weights.len() < views.n_states {
@@ -425,7 +425,7 @@ impl<'a> Problem<'a> {
             nodes.iter().zip(&distributions).filter(|it| it.1.1 > 0).map(|(&node, it)| (self.tree.name(node), it.1)).collect();
         if let [(first, _), ..] = &changed[..] {
             self.warnings.push(format!(
-                "the moments give {} means, variances or rates of {} variables (first {first:?}) that no state can have; each is set to the nearest possible \
+                "the moments give {} impossible means, variances or rates for {} variables (first {first:?}); each is set to the nearest possible \
                  value; more rows or EM may help",
                 changed.iter().map(|it| it.1).sum::<usize>(),
                 changed.len(),

@@ -41,7 +41,7 @@ pub fn discrete_tree(tree: &Tree, schema: &Schema, warnings: &mut Vec<String>) -
     }
     if let [first, ..] = &moved[..] {
         warnings.push(format!(
-            "{} of the variables inside the tree (first {first:?}) are not discrete: a hidden node has taken each one's place, with it as a leaf",
+            "{} observed inner nodes (first {first:?}) are not discrete: each becomes a leaf of a new hidden node in its place",
             moved.len()
         ));
     }

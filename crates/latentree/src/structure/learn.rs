@@ -10,7 +10,7 @@
 //! The evidence is in DESIGN.md.
 //!
 //! # What is not connected
-//! A pair that is not told from zero ([`DistanceOptions::significance`]) connects nothing: variables that no chain of other pairs
+//! A pair without significant dependence ([`DistanceOptions::significance`]) connects nothing: variables that no chain of other pairs
 //! connects are in different trees. Within a tree every correlation counts, however weak, with its standard error, for up to
 //! [`MOST_FOR_ALL_PAIRS`] variables; for more, and for distances that are not those of correlations, such a pair has no distance.
 //! Of many pairs of an independent variable some pass two standard errors by chance: it then hangs on by a long edge; a larger

@@ -107,7 +107,7 @@ impl FromStr for LearnerName {
     }
 }
 
-/// Which edges are too short to be told from nothing and are contracted.
+/// Which edges are contracted because they are too short.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum Contraction {
@@ -180,7 +180,7 @@ impl<'de> Deserialize<'de> for Contraction {
 impl FromStr for Contraction {
     type Err = Error;
 
-    /// Reads the correlation above which two nodes are taken for one, such as `0.9`; `none` or 0 contracts nothing.
+    /// Reads the correlation above which adjacent nodes are merged, such as `0.9`; `none` or 0 contracts nothing.
     fn from_str(text: &str) -> Result<Self> {
         match text.trim().parse::<f64>() {
             _ if text.trim() == "none" => Ok(Self::Off),

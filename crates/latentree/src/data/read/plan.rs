@@ -170,7 +170,7 @@ impl Plan {
             let similar = Similar::new(schema.columns().iter().map(|column| column.name.as_str()));
             if let Some((name, known)) = unknown.iter().find_map(|(_, name)| Some((name, similar.to(name)?))) {
                 let problem = format!(
-                    "none of the {} expected columns is present, but {:?} is: is it {:?}? Case and spaces must be the same",
+                    "none of the {} expected columns is present, but {:?} is: did you mean {:?}? Case and spaces must match",
                     schema.columns().len(),
                     Shortened(name),
                     Shortened(known)

@@ -96,7 +96,7 @@ pub fn completed(distances: &DistanceMatrix) -> DistanceMatrix {
     let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
     let values = pairs.map(|(i, j)| distances.get(i, j).or_else(|| lengths.get(i, j)).unwrap_or(f64::NAN)).collect();
     let errors = distances.lower_errors().map(|errors| {
-        // What is not told from zero has an error of a logarithm of about 1, and is known no better than what has a distance.
+        // The logarithm of an insignificant correlation has an error of about 1, and is known no better than a distance.
         let largest = errors.iter().copied().filter(|error| error.is_finite()).fold(1.0, f64::max);
         errors.iter().map(|&error| if error.is_nan() { largest } else { error }).collect()
     });

@@ -87,7 +87,7 @@ impl PartFiles {
         &self.files
     }
 
-    /// Whether a file written to this path would be taken for one of the parts.
+    /// Whether a file written to this path would count as one of the parts.
     #[must_use]
     pub fn would_take(&self, path: &Path) -> bool {
         let base = if self.base.as_os_str().is_empty() { Path::new(".") } else { &self.base };
@@ -146,7 +146,7 @@ struct Finder<'p> {
     /// The pattern of the file's name.
     last: Option<&'p str>,
     files: Vec<PathBuf>,
-    /// Files that cannot be told to be data.
+    /// Files that are not recognised as data.
     strange: Vec<PathBuf>,
     /// The folders above the one that is looked through, without links: a link to one of them leads in a circle.
     above: Vec<PathBuf>,
