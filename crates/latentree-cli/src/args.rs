@@ -1,4 +1,4 @@
-//! The command line's grammar.
+//! Command-line arguments.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The command line, for the command that comes with the package.
+//! The command line, for the command included in the package.
 
 use std::ffi::OsString;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};

@@ -1,4 +1,4 @@
-//! The library's errors as Python's.
+//! Conversion of the library's errors to Python exceptions.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

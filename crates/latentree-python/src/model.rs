@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! Queries to a model.
 
 use std::io::Read;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Work on other threads: the interpreter is free meanwhile, Ctrl-C is seen at once, and progress is shown.
+//! Work on other threads, so that the interpreter stays free, Ctrl-C takes effect at once, and progress is shown.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! `compare TRUE ESTIMATE`: trees or models side by side.
+//! `compare TRUE ESTIMATE`: compares trees or models.
 
 use std::path::Path;
 

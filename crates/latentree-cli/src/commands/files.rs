@@ -1,4 +1,4 @@
-//! The files of a verb, looked at before anything is read: no output may be an input or another output, and all must be writable.
+//! Checks of a command's files before anything is read: no output may be an input or another output, and all must be writable.
 
 use std::path::Path;
 

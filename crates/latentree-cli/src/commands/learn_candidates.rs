@@ -1,4 +1,4 @@
-//! `learn DATA --candidates`: what regularised Chow–Liu grouping chooses from.
+//! `learn DATA --candidates`: lists the candidates of regularised Chow–Liu grouping.
 
 use latentree::selection::Candidates;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `report MODEL [DATA] -o OUT.html`: one self-contained page to look at and click through.
+//! `report MODEL [DATA] -o OUT.html`: writes a self-contained interactive page.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Results row by row, each beside what names its row and the columns that are passed through.
+//! Results for each row, with the row's id and the columns that are copied through.
 
 use std::path::Path;
 

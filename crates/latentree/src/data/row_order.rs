@@ -1,4 +1,4 @@
-//! An order of rows that their content decides, so that a table gives the same model however its rows are sorted.
+//! Orders rows by content, so that a table gives the same model in any row order.
 //!
 //! Halves of the rows, blocks of a bootstrap, validation rows and the rows that directions are found with are chosen by numbers
 //! of rows. A row's number in the file is an accident: of two files with the same rows, sorted differently, `auto` learned

@@ -1,4 +1,4 @@
-//! Rows, wherever they are: the one thing that learning, selection and reports know of data.
+//! Rows, wherever they are stored: the only interface to data that learning, selection and reports use.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};

@@ -1,4 +1,4 @@
-//! What row weights mean, and rows whose weights have been made to mean it.
+//! The meaning of row weights, and rows with rescaled weights.
 //!
 //! *Sampling weights* say how many people of a population a row stands for. Their scale says nothing about how much was observed,
 //! so they are multiplied by one number such that they sum to the number of rows with a positive weight: n, as tests and BIC

@@ -1,4 +1,4 @@
-//! Distances of scalar variables whose correlations are given.
+//! Distances of scalar variables from given correlations.
 
 use super::judge::Judge;
 use super::{DistanceMatrix, DistanceOptions};

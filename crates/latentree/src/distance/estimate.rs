@@ -1,4 +1,4 @@
-//! All pairs: which estimator, and the triangle row by row.
+//! Distances of all pairs: chooses the estimator and fills the triangle row by row.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Which distance, and its settings.
+//! Distance estimators and their options.
 
 use std::fmt;
 use std::str::FromStr;

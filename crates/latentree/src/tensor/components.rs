@@ -1,4 +1,4 @@
-//! What decompositions give: components with their weights and how well they fit.
+//! The result of a decomposition: components, their weights and their fit.
 
 use std::cmp::Ordering;
 

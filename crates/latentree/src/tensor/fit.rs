@@ -1,4 +1,4 @@
-//! Whether the number of components was right, with the numbers that say so.
+//! Judges whether the number of components was right.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Which decomposition, and its settings.
+//! Decomposition methods and their options.
 
 use std::fmt;
 use std::str::FromStr;

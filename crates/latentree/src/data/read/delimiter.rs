@@ -1,4 +1,4 @@
-//! Which character separates the fields of a text table.
+//! Detection of the field separator of a text table.
 
 /// What may separate fields.
 const CANDIDATES: [u8; 3] = [b',', b';', b'\t'];

@@ -1,4 +1,4 @@
-//! What the user should know of how columns were taken.
+//! Notes for the user on how columns were interpreted.
 
 use super::events_like::{EventsLook, LooksLike};
 use super::infer::Profile;

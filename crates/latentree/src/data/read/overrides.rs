@@ -1,4 +1,4 @@
-//! What the user says of columns, gathered from `--kind` and the schema file.
+//! Kinds and labels set by the user, from `--kind` and the schema file.
 //!
 //! The schema file has the shape of a [`Schema`](crate::data::Schema) as JSON, but may list only some columns, may leave
 //! `labels` out (they are then read from the data) and may say `"kind":"ignore"`. A `group` in it joins its members.

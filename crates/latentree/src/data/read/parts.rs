@@ -1,4 +1,4 @@
-//! Many files read as one table: the parts of a directory, or those that match a pattern.
+//! Several files read as one table: the parts of a directory, or the files that match a glob.
 //!
 //! Columns are matched by name: those of the first part come first, then what later parts add, then what folders say
 //! (`year=2024`), whose value goes before a column of the same name in the file. What a part lacks is missing in its rows. Parts

@@ -1,4 +1,4 @@
-//! Labels too rare to say anything about, joined into one.
+//! Merging of rare labels.
 
 use crate::error::Shortened;
 

@@ -1,4 +1,4 @@
-//! Sparse tables: rows that list their non-zero cells, whatever the format.
+//! Sparse tables, in any format: rows that list their nonzero cells.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};

@@ -1,4 +1,4 @@
-//! What data hold that the schema they must fit does not know: labels, columns, and items of events.
+//! Labels, columns and event items in the data that the expected schema does not know.
 //!
 //! A label that the schema lacks becomes a missing cell, or an error ([`UnseenPolicy`]); a column that it lacks is not read.
 //! Either way it is counted and named, so that a difference in spelling does not pass for data.

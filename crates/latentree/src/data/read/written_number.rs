@@ -1,4 +1,4 @@
-//! Numbers as people write them: decimal commas (`1,5`), and thousands set apart by commas, points, blanks or apostrophes.
+//! Numbers with decimal commas (`1,5`), or with thousands separated by commas, points, blanks or apostrophes.
 //!
 //! `1,234` can be either. A column tells: if another of its cells can only be a decimal comma (`0,5`) or a thousands
 //! separator (`1,234,567`, `1,234.5`), that decides; else commas are decimal in files that are not separated by commas.

@@ -1,4 +1,4 @@
-//! What every learner of trees from distances shares.
+//! Code shared by all distance-based learners.
 
 use crate::distance::DistanceMatrix;
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Thresholds that learners take where none is given.
+//! Default thresholds of learners.
 
 use super::DEFAULT_CONTRACTION;
 use crate::distance::DistanceMatrix;

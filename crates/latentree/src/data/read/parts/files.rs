@@ -1,4 +1,4 @@
-//! The files that a directory or a pattern stands for.
+//! Finds the files of a directory or glob.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};

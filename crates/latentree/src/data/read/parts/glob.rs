@@ -1,4 +1,4 @@
-//! Shell patterns of file names: `*`, `?` and `[…]` within a name, `**` for any number of folders.
+//! Globs: `*`, `?` and `[…]` within a name, `**` for any number of directories.
 
 /// One step of a pattern.
 enum Token {

@@ -1,4 +1,4 @@
-//! The rows of all parts, one part after another.
+//! Reads the rows of all parts, one part after another.
 
 use std::collections::HashMap;
 use std::path::Path;
