@@ -1,4 +1,4 @@
-//! The one error of the crate.
+//! The error type of the crate.
 //!
 //! Every public function that can fail on what a user gave returns [`Error`]. It is a single type because callers do the
 //! same with all of it: show the message, which says what failed, where, and what to try. Predicates such as

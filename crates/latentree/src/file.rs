@@ -1,4 +1,4 @@
-//! Files in and out: decompression by the first bytes, compression by the ending, outputs that are never half written.
+//! File input and output: decompression by the first bytes, compression by extension, and atomic writes.
 
 mod same_file;
 mod unfinished;

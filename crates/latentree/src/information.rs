@@ -1,4 +1,4 @@
-//! The shared floor: mutual information, in nats, and the Bayesian information criterion.
+//! Mutual information, in nats, and the Bayesian information criterion.
 
 /// Pointwise mutual information `ln(n(a, b) n / (n(a) n(b)))` of counts or shares of a total n; zero for an empty cell, which has
 /// no weight.

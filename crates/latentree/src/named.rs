@@ -1,4 +1,4 @@
-//! Options: values that are written by their names, and messages that name options.
+//! Options: values with names, and messages that refer to options.
 
 /// Serialises a type as its `name()` and reads it by its `FromStr`.
 macro_rules! by_name {

@@ -1,4 +1,4 @@
-//! Distances straight from rows, also where the pair moments of all features would not fit.
+//! Distances directly from rows, even if the pair moments of all features would not fit in memory.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which variables of many features go together, before anything is known of their features.
+//! Finds related variables with many features before their directions are known.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the distances need to know of each variable by itself: its form, its rank, and how its features are whitened.
+//! Properties of single variables that distances need: form, rank and whitening of features.
 //!
 //! The stored features of a variable are those of its columns side by side: x of a binary column, one-hot of labels, powers of a
 //! number. They are whitened by W = (C + F)^(−1/2), C their covariance and F diagonal, not zero only for labels seen too rarely.

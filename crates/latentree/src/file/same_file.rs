@@ -1,4 +1,4 @@
-//! Whether two paths lead to the same file, and where a path leads.
+//! Resolves paths, and tells whether two of them refer to the same file.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The formats, their names and the endings of their files.
+//! The formats, their names and their file extensions.
 
 use std::fmt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The model file: JSON, one shape for this program and for others.
+//! The model file: JSON with one documented layout for this and other programs.
 //!
 //! ```json
 //! {"format": "latentree", "version": 1, "minimum_version": 1, "kind": "latent-tree", "checksum": "fnv1a64:…",

@@ -1,4 +1,4 @@
-//! The common ground of BIF and XMLBIF: variables and their tables, as read, and the way to a latent tree and back.
+//! Code shared by BIF and XMLBIF: variables and their tables as read, and conversion from and to a latent tree.
 //!
 //! Both formats hold a directed network of discrete variables. A latent tree rooted for its parametrisation is such a
 //! network in which no variable has more than one parent. What the formats cannot say is kept in properties of the

@@ -1,4 +1,4 @@
-//! Missing cells filled with what the model thinks of them.
+//! Imputation of missing cells.
 
 use std::str::FromStr;
 

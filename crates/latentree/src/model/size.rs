@@ -1,4 +1,4 @@
-//! How much memory the tables of a model will take, before they are made.
+//! Estimates the memory of a model's tables before they are allocated.
 
 use crate::data::{Kind, Schema, Variable};
 use crate::index::NodeIx;

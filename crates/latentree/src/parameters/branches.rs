@@ -1,4 +1,4 @@
-//! Which variables tell a hidden node's state: its branches in three groups.
+//! The variables that are informative about a hidden node: its branches in three groups.
 //!
 //! Given a hidden node its branches are independent, so any groups of them are independent too. Branches are spread over a few
 //! parts by how much they can tell, largest first, and the parts in the same way over three views: the views are decomposed, and

@@ -1,4 +1,4 @@
-//! Trees whose tables are discrete: which node is which variable, where roots can be, and what takes the place of numbers inside.
+//! Discrete trees: maps nodes to variables, chooses roots, and replaces numeric inner nodes.
 
 use crate::data::Schema;
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Numbers of states of single hidden nodes.
+//! Numbers of states of individual hidden nodes.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Edges between observed variables of many labels, and what stands in for their tables.
+//! Edges between observed variables with many labels, and the alternatives to their joint tables.
 //!
 //! The table of an edge between columns of `d_a` and `d_b` labels has `(d_a − 1)(d_b − 1)` free parameters more than
 //! independence: 15 million for two columns of 4,000 labels. Three ways are compared by BIC, as gains over independence:

@@ -1,4 +1,4 @@
-//! How the parameters of a tree are learned.
+//! Options for learning the parameters of a tree.
 
 use std::str::FromStr;
 

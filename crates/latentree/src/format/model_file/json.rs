@@ -1,4 +1,4 @@
-//! A JSON document in memory: keys keep their order, and a key that appears twice is refused.
+//! A JSON document in memory: keys keep their order, and duplicate keys are rejected.
 //!
 //! The checksum is 64-bit FNV-1a over the document's content, not its bytes, so that a file that another tool has indented
 //! or whose keys it has sorted still fits: keys are taken in sorted order, strings with their length, numbers as the bits
