@@ -384,7 +384,7 @@ mod tests {
             for length in (4..bytes.len()).step_by(97).chain([bytes.len() - 1]) {
                 std::fs::write(&path, &bytes[..length]).unwrap();
                 let error = open(&path).unwrap().read_to_end(&mut Vec::new()).unwrap_err();
-                assert!(error.to_string().contains("cut off"), "{name} after {length} bytes: {error}");
+                assert!(error.to_string().contains("truncated"), "{name} after {length} bytes: {error}");
             }
         }
     }

@@ -96,7 +96,7 @@ impl<'a> Files<'a> {
             }
             if let Some((input, files)) = parts.iter().find(|(_, files)| !is_stream(path) && files.would_take(path)) {
                 let problem = format!(
-                    "{} would be read as a part of {} the next time this is {input}; write it elsewhere",
+                    "{} would become a part of {}, which is read as {input}; write it elsewhere",
                     path.display(),
                     files.path().display()
                 );

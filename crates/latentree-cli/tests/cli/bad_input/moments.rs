@@ -31,7 +31,7 @@ pub(super) fn cases() -> Vec<Case> {
         merge("moments cut in the head", cut(12)).says(["ends early"]),
         merge("moments cut in the schema", cut(60)).says(["ends early"]),
         merge("moments cut by one byte", cut(good.len() - 1)).says(["ends early"]),
-        merge("moments as gzip cut short", gzip(&good)[..60].to_vec()).says(["gzip", "cut off"]),
+        merge("moments as gzip cut short", gzip(&good)[..60].to_vec()).says(["gzip", "truncated"]),
         merge("moments with a byte too many", [&good[..], b"x"].concat()).says(["after the end"]),
         merge("moments with a byte of a sum changed", with_byte(&good, good.len() - 20, good[good.len() - 20] ^ 1))
             .says(["checksum"]),

@@ -131,7 +131,7 @@ fn rare_labels_are_joined_and_new_ones_join_them() {
     assert_eq!(seen, ["b", OTHER_LABEL, "", OTHER_LABEL]);
     assert!(fresh.error(&options.min_count(5)).to_string().contains("read.min_count"));
     let all_rare = fixture.open(&ReadOptions::default().min_count(60)).unwrap();
-    assert!(all_rare.warnings()[0].contains("less than 60 times"), "{:?}", all_rare.warnings());
+    assert!(all_rare.warnings()[0].contains("fewer than 60 times"), "{:?}", all_rare.warnings());
     let sparse = Fixture::new("t.svm", "1 1:1\n").error(&ReadOptions::default().min_count(2));
     assert!(sparse.to_string().contains("read.min_count"));
 }
