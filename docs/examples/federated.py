@@ -1,4 +1,4 @@
-# --8<-- [start:moments]
+# [start:moments]
 import pickle
 
 import pandas as pd
@@ -10,17 +10,17 @@ south = Moments(kind="binary").update(pd.read_csv("south.csv"))
 message = pickle.dumps(south)  # what travels: sums over pairs of columns, no rows
 both = north + pickle.loads(message)
 print(both, f"{len(message)} bytes sent")
-# --8<-- [end:moments]
+# [end:moments]
 
-# --8<-- [start:fit]
+# [start:fit]
 tree = LatentTree().fit(both)
 for hidden, items in tree.items(n=4).items():
     print(hidden, *items)
-# --8<-- [end:fit]
+# [end:fit]
 
-# --8<-- [start:plot]
+# [start:plot]
 import matplotlib.pyplot as plt
 
 tree.plot(layout="radial")
 plt.savefig("federated.png", dpi=80, bbox_inches="tight")
-# --8<-- [end:plot]
+# [end:plot]

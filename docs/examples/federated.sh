@@ -1,38 +1,38 @@
-# --8<-- [start:split]
+# [start:split]
 (head -1 examples/clinic.csv; sed -n '2,2001p' examples/clinic.csv) > north.csv
 (head -1 examples/clinic.csv; sed -n '2002,$p' examples/clinic.csv) > south.csv
-# --8<-- [end:split]
+# [end:split]
 
-# --8<-- [start:moments]
+# [start:moments]
 latentree moments north.csv --kind '*=binary' -o north.moments
 latentree moments south.csv --kind '*=binary' -o south.moments
 latentree merge north.moments south.moments -o both.moments
-# --8<-- [end:moments]
+# [end:moments]
 
-# --8<-- [start:learn]
+# [start:learn]
 latentree learn both.moments -o both.json
-# --8<-- [end:learn]
+# [end:learn]
 
-# --8<-- [start:compare]
+# [start:compare]
 latentree moments examples/clinic.csv --kind '*=binary' -o all.moments > log.txt
 latentree learn all.moments -o all.json > log.txt
 latentree compare all.json both.json
-# --8<-- [end:compare]
+# [end:compare]
 
-# --8<-- [start:tables]
+# [start:tables]
 latentree moments south.csv --kind '*=binary' --for both.json -o south.moments
 latentree moments north.csv --for south.moments -o north.moments
 latentree merge south.moments north.moments -o tables.moments
 latentree learn tables.moments -o tables.json > log.txt
 latentree score tables.json examples/clinic.csv
-# --8<-- [end:tables]
+# [end:tables]
 
-# --8<-- [start:parameters]
+# [start:parameters]
 latentree learn north.csv --tree both.json -o north.json > log.txt
 latentree score north.json south.csv
-# --8<-- [end:parameters]
+# [end:parameters]
 
-# --8<-- [start:gaussian]
+# [start:gaussian]
 latentree moments returns.csv -o returns.moments
 latentree learn returns.moments -o returns.json | head -8
-# --8<-- [end:gaussian]
+# [end:gaussian]

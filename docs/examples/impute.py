@@ -1,4 +1,4 @@
-# --8<-- [start:numbers]
+# [start:numbers]
 import numpy as np
 import pandas as pd
 
@@ -15,20 +15,20 @@ def error(guess):
 
 
 print(f"root mean square error: means {error(holes.fillna(holes.mean())):.3f}, tree {error(filled):.3f}")
-# --8<-- [end:numbers]
+# [end:numbers]
 
-# --8<-- [start:plot]
+# [start:plot]
 import matplotlib.pyplot as plt
 
 plt.figure(figsize=(5, 5))
 plt.scatter(whole.to_numpy()[missing], filled.to_numpy()[missing], s=6)
 plt.axline((0, 0), slope=1, color="grey", linewidth=1)
-plt.xlabel("value that was taken out")
-plt.ylabel("value filled in")
+plt.xlabel("hidden value")
+plt.ylabel("imputed value")
 plt.savefig("impute.png", dpi=90, bbox_inches="tight")
-# --8<-- [end:plot]
+# [end:plot]
 
-# --8<-- [start:categories]
+# [start:categories]
 answers = pd.read_csv("survey.csv", dtype="category")  # from the page about surveys
 known = answers.notna().to_numpy()
 hide = known & (np.random.default_rng(1).random(answers.shape) < 0.1)
@@ -37,4 +37,4 @@ filled = LatentTree(n_states=3).fit(holes).impute(holes)
 commonest = holes.fillna(holes.mode().iloc[0])
 for name, guess in (("most frequent answer", commonest), ("tree", filled)):
     print(f"{name}: {(guess.to_numpy() == answers.to_numpy())[hide].mean():.0%} of {hide.sum()} hidden answers right")
-# --8<-- [end:categories]
+# [end:categories]

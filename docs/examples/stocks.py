@@ -1,4 +1,4 @@
-# --8<-- [start:fit]
+# [start:fit]
 import matplotlib.pyplot as plt
 import pandas as pd
 
@@ -10,15 +10,15 @@ print(f"log-likelihood a row {tree.score(returns):.3f}")
 for parent, child, length, support in tree.edges():
     if child in tree.hidden_:
         print(f"{parent} – {child}  length {length:.2f}  support {support:.2f}")
-# --8<-- [end:fit]
+# [end:fit]
 
-# --8<-- [start:plot]
+# [start:plot]
 tree.plot(layout="layered")
 plt.savefig("stocks.png", dpi=90, bbox_inches="tight")
-# --8<-- [end:plot]
+# [end:plot]
 
-# --8<-- [start:factors]
+# [start:factors]
 factors = pd.DataFrame(tree.transform(returns), columns=tree.get_feature_names_out())
 means = factors.filter(like=".mean")
 print(means.head(3).round(2).to_string())
-# --8<-- [end:factors]
+# [end:factors]

@@ -1,4 +1,4 @@
-# --8<-- [start:fit]
+# [start:fit]
 import pandas as pd
 
 from latentree import LatentTree
@@ -8,9 +8,9 @@ print(f"{answers.isna().mean().mean():.0%} of the answers are missing, {len(answ
 tree = LatentTree(n_states=3).fit(answers)
 for hidden, items in tree.items(n=4).items():
     print(hidden, *items)
-# --8<-- [end:fit]
+# [end:fit]
 
-# --8<-- [start:states]
+# [start:states]
 for n_states in (2, 3, 4):
     print(n_states, round(LatentTree(n_states=n_states).fit(answers).bic(answers)))
-# --8<-- [end:states]
+# [end:states]

@@ -1,4 +1,4 @@
-# --8<-- [start:simulate]
+# [start:simulate]
 cat > survey.nwk <<'END'
 ((talkative,outgoing,lively,shy)extraversion,(worried,tense,moody,calm)worry,
  (orderly,punctual,careless,thorough)order,(kind,trusting,rude,helpful)warmth)person;
@@ -6,16 +6,16 @@ END
 latentree simulate --tree survey.nwk --family categorical --states 5 --hidden-states 3 --separation 0.7 \
   --rows 1500 --missing 0.15 --seed 3 --model survey.truth.json --data survey.csv
 head -3 survey.csv
-# --8<-- [end:simulate]
+# [end:simulate]
 
-# --8<-- [start:describe]
+# [start:describe]
 latentree describe survey.csv --top 5
-# --8<-- [end:describe]
+# [end:describe]
 
-# --8<-- [start:learn]
+# [start:learn]
 latentree learn survey.csv --hidden-states 3 -o survey.json --report survey.html
-# --8<-- [end:learn]
+# [end:learn]
 
-# --8<-- [start:query]
+# [start:query]
 latentree query survey.json --given talkative=4,tense=0 --of outgoing,worried
-# --8<-- [end:query]
+# [end:query]

@@ -1,4 +1,4 @@
-# --8<-- [start:fit]
+# [start:fit]
 import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -11,11 +11,11 @@ frame = pd.DataFrame.sparse.from_spmatrix(words, columns=vectorizer.get_feature_
 tree = LatentTree().fit(frame)
 for hidden, items in tree.items(n=4).items():
     print(hidden, *items)
-# --8<-- [end:fit]
+# [end:fit]
 
-# --8<-- [start:new]
+# [start:new]
 space = next(hidden for hidden, items in tree.items(n=2).items() if "rocket" in items or "orbit" in items)
 new = vectorizer.transform(["a rocket in orbit around the moon", "the band and its new album"])
 probability = tree.predict_proba(pd.DataFrame(new.toarray(), columns=frame.columns), of=space)
 print(space, probability.round(3))
-# --8<-- [end:new]
+# [end:new]

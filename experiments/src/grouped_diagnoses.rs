@@ -1,7 +1,7 @@
 //! Diagnoses grouped into phecodes: every learner on both sets of events.
 //!
-//! A group of ICD-9 codes is one vector-valued variable, as in Huang et al. 2020, §8 (healthcare). Codes of `diabetes130` have lost leading zeros (41
-//! stands for 041), which are put back before the look-up.
+//! A group of ICD-9 codes is one vector-valued variable, as in Huang et al. 2020, §8 (healthcare). Codes of `diabetes130` have
+//! lost leading zeros (41 stands for 041), which are put back before the look-up.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;

@@ -36,7 +36,8 @@ pub(crate) struct ParameterArgs {
     /// Number of rows
     #[arg(long, default_value_t = 50_000)]
     rows: u64,
-    /// EM to its end, too, from moments and from the truth: what no method that sees rows alone can be expected to beat. Hours for many labels
+    /// EM to its end, too, from moments and from the truth: what no method that sees rows alone can be expected to beat. Hours
+    /// for many labels
     #[arg(long)]
     to_the_end: bool,
 }
@@ -49,8 +50,8 @@ enum From {
     Truth,
 }
 
-/// A root with `branching` hidden children, each with as many, down to `p` leaves; observed tables have Dirichlet columns, hidden tables are
-/// 0.75·I + 0.25·Dirichlet.
+/// A root with `branching` hidden children, each with as many, down to `p` leaves; observed tables have Dirichlet columns, hidden
+/// tables are 0.75·I + 0.25·Dirichlet.
 pub(crate) fn balanced_model(p: usize, branching: usize, d: usize, k: usize, seed: u64) -> Result<LatentTree> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut tree = Tree::new();

@@ -1,6 +1,8 @@
-//! Missing cells: whether a table of which half of the cells are missing gives more false splits than a complete one in which each pair is seen as often.
+//! Missing cells: whether a table of which half of the cells are missing gives more false splits than a complete one in which
+//! each pair is seen as often.
 //!
-//! With each cell missing with probability ½ a pair of variables is seen in a quarter of the rows. The trees are the Gaussian 5-complete ones of Choi et al. 2011, §7.1.
+//! With each cell missing with probability ½ a pair of variables is seen in a quarter of the rows. The trees are the Gaussian
+//! 5-complete ones of Choi et al. 2011, §7.1.
 
 use std::sync::Arc;
 

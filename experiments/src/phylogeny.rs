@@ -29,8 +29,8 @@ fn read_newick(path: &Path) -> Result<Tree> {
     Ok(Tree::from_newick(&text, &Observed::LeavesOnly)?.minimal())
 }
 
-/// Gives the tips the matrix's names. The tips of a tree whose labels are other than the matrix's are told by their distances to all
-/// others, which are the same in tree and matrix; tips with the same distances to all others are interchangeable.
+/// Gives the tips the matrix's names. The tips of a tree whose labels are other than the matrix's are told by their distances to
+/// all others, which are the same in tree and matrix; tips with the same distances to all others are interchangeable.
 fn with_names_of(mut tree: Tree, distances: &DistanceMatrix) -> Result<Tree> {
     if distances.names().iter().all(|name| tree.find(name).is_some()) {
         return Ok(tree);

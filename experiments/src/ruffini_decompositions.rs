@@ -1,9 +1,9 @@
 //! Ruffini 2019, §2.3 and Figure 2.1: Poisson naive Bayes models, d = 100, k = 5, n = 1,000 … 10,000; error and time of each
 //! decomposition.
 //!
-//! Parameters as in his footnote 5: cells of M uniform, columns scaled to sum 5; weights uniform, scaled to sum 1; new ones for each
-//! run. Error `‖M̂ − M‖_F`, columns matched. Second and third moments are the unbiased ones of Proposition 1.2.1 (factorial moments);
-//! the whitened tensor and the d whitened slices are summed over rows, without a d×d×d array.
+//! Parameters as in his footnote 5: cells of M uniform, columns scaled to sum 5; weights uniform, scaled to sum 1; new ones for
+//! each run. Error `‖M̂ − M‖_F`, columns matched. Second and third moments are the unbiased ones of Proposition 1.2.1 (factorial
+//! moments); the whitened tensor and the d whitened slices are summed over rows, without a d×d×d array.
 
 use std::time::Instant;
 
@@ -96,8 +96,8 @@ fn sample(args: &RuffiniArgs, n: usize, rng: &mut ChaCha8Rng) -> Result<(Matrix,
     Ok((means, rows))
 }
 
-/// Moments of the features, or of the features by the roots of their means: a cell of the second moment of counts has a variance of about `E[x_i] E[x_j]/n`, so
-/// that the noise of scaled cells is alike.
+/// Moments of the features, or of the features by the roots of their means: a cell of the second moment of counts has a variance
+/// of about `E[x_i] E[x_j]/n`, so that the noise of scaled cells is alike.
 fn moments(rows: &[Row], d: usize, k: usize, scaled: bool) -> Result<Problem> {
     let share = 1.0 / rows.len() as f64;
     let mut means = vec![0.0; d];

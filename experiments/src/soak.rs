@@ -1,7 +1,7 @@
 //! A soak: random tables and random options through the program, verb after verb.
 //!
-//! Each case is a table (kinds mixed, cells missing, columns constant, copied, unique or empty, odd names) and some options of `learn`; the model
-//! then goes through `score`, `describe`, `infer`, `sample` and `report`. A case fails if
+//! Each case is a table (kinds mixed, cells missing, columns constant, copied, unique or empty, odd names) and some options of
+//! `learn`; the model then goes through `score`, `describe`, `infer`, `sample` and `report`. A case fails if
 //! - a verb ends with anything but 0 or 2, or does not end;
 //! - `score` or `describe` give another log-likelihood than `learn`;
 //! - the model file holds a number that is none;

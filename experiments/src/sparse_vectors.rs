@@ -1,5 +1,5 @@
-//! Variables that are sparse vectors of very many counts, as the words of a document or the neighbours of a node: rows are drawn token by token, so that a
-//! row costs its tokens and not its dimensions.
+//! Variables that are sparse vectors of very many counts, as the words of a document or the neighbours of a node: rows are drawn
+//! token by token, so that a row costs its tokens and not its dimensions.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ pub(crate) struct SparseVectors {
 }
 
 impl SparseVectors {
-    /// The tree and hidden tables of a model of categorical leaves, with every leaf a vector of d counts whose rates sum to `tokens`, shared out by a
-    /// Dirichlet distribution of this concentration.
+    /// The tree and hidden tables of a model of categorical leaves, with every leaf a vector of d counts whose rates sum to
+    /// `tokens`, shared out by a Dirichlet distribution of this concentration.
     pub(crate) fn new(shape: &LatentTree, d: usize, tokens: f64, concentration: f64, seed: u64) -> Result<Self> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
         let gamma = Gamma::new(concentration, 1.0).expect("the concentration is positive");

@@ -1,6 +1,6 @@
-"""Tables of other libraries as tables of ours, and back.
+"""Conversion between tables of other libraries and our own.
 
-Arrays of numbers are read where they are, without a copy of the whole; texts and categories are handed on as codes.
+Numeric arrays are read in place, without copying the whole table; text and categories are passed on as codes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NATIVE = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i2", "i1", "u8",
 
 
 def label_text(value: Any) -> str:
-    """A value as the label that the library gives it: whole numbers without a point, truth values in small letters."""
+    """The label that the library uses for a value: whole numbers without a decimal point, Booleans in lower case."""
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, (int, np.integer)):
@@ -31,7 +31,7 @@ def label_text(value: Any) -> str:
 
 
 class Data:
-    """A table of another library, looked at but not yet read."""
+    """A table of another library, inspected but not yet read."""
 
     def __init__(self, source: Any, container: str, shape: tuple[int, int], names: list[str] | None) -> None:
         self.source = source
@@ -56,7 +56,7 @@ class Data:
         handle_unknown: str | None = None,
         min_count: int | None = None,
     ) -> _latentree.Table:
-        """Reads the table; `like` is the model or the moments whose columns it must fit."""
+        """Reads the table; its columns must match those of `like`, a model or moments."""
         called = self.column_names
         named = self.names is not None
         ignored = {name for name, kind in kinds if kind == "ignore"}
@@ -135,7 +135,7 @@ class Data:
             return np.full(self.n_rows, np.nan)
         if dtype.is_temporal():
             raise _is_time(name)
-        raise TypeError(f"column {name!r}: its type {dtype} is not one of numbers, truth values or texts")
+        raise TypeError(f"column {name!r}: its type {dtype} is not numeric, Boolean or text")
 
     def _pyarrow_column(self, column: Any, name: str) -> Column:
         import pyarrow as pa
@@ -166,7 +166,7 @@ class Data:
             return np.full(self.n_rows, np.nan)
         if types.is_temporal(kind):
             raise _is_time(name)
-        raise TypeError(f"column {name!r}: its type {kind} is not one of numbers, truth values or texts")
+        raise TypeError(f"column {name!r}: its type {kind} is not numeric, Boolean or text")
 
 
 def _is_time(name: str) -> TypeError:
@@ -188,7 +188,7 @@ def is_instance(value: Any, module: str, *classes: str) -> bool:
 
 
 def read(X: Any, who: str = "LatentTree") -> Data:
-    """Looks at a table."""
+    """Inspects a table."""
     if is_instance(X, "scipy.sparse", "spmatrix", "sparray"):
         data = _read_sparse(X)
     elif is_instance(X, "pandas", "DataFrame"):
@@ -279,7 +279,7 @@ def read_weights(weights: Any, n_rows: int) -> np.ndarray | None:
 
 
 def label_values(labels: Iterable[str], levels: list[Any] | None, are_texts: bool = False) -> list[Any]:
-    """What labels stand for: the levels they were made of, truth values, numbers, or themselves."""
+    """The values that labels represent: their original levels, Booleans, numbers, or the labels themselves."""
     labels = list(labels)
     if are_texts:
         return labels
@@ -302,7 +302,7 @@ def is_missing(value: Any) -> bool:
 
 
 def numbers_of_labels(labels: list[str] | None) -> list[float] | None:
-    """The numbers that labels are, if all are."""
+    """The labels as numbers, if all of them are numbers."""
     try:
         numbers = [float(label) for label in labels or ["no label"]]
     except ValueError:
@@ -406,7 +406,7 @@ def make(
 ) -> Any:
     """A table of values (codes or numbers) in the container of the data that the model was fitted to.
 
-    `labels` are the columns' own labels in pandas, which need not be texts.
+    `labels` are the column labels in pandas, which need not be strings.
     """
     meant: list[Any] = []
     for which, (name, kind, own) in enumerate(columns):

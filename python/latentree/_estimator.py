@@ -47,12 +47,12 @@ def _has_states(estimator: LatentTree) -> bool:
 
 
 class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
-    """The hidden tree behind a table: its structure, its hidden variables and their distributions.
+    """Latent tree model: learns the hidden tree behind a table, its hidden variables and their distributions.
 
-    Columns may be truth values, categories, numbers and counts, with missing cells. What they are is inferred as by the command
-    line: 0 and 1 are binary, up to 12 different whole numbers are categories, other whole numbers from 0 up are counts, other
-    numbers are continuous, texts are categories; categories of data frames keep their levels. ``kind`` overrides this. If all
-    columns are continuous, and ``n_states`` is ``"auto"``, all variables are Gaussian; else hidden variables are discrete.
+    Columns may be Boolean, categorical, numeric or counts, and may have missing cells. Kinds are inferred as on the command line:
+    0 and 1 are binary, up to 12 distinct whole numbers are categories, other non-negative whole numbers are counts, other numbers
+    are continuous, and text is categorical. Categorical columns of data frames keep their levels. ``kind`` overrides this. If all
+    columns are continuous and ``n_states`` is ``"auto"``, all variables are Gaussian; otherwise hidden variables are discrete.
 
     Parameters
     ----------
@@ -60,40 +60,40 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         Learner of the tree: ``auto``, ``likelihood``, ``chow-liu``, ``nj``, ``snj``, ``rg``, ``clrg``, ``clnj``, ``clblind``,
         ``plrg``, ``reg-clrg``, ``reg-clnj``, ``hclt`` or ``levels``.
     n_states : int or "auto", default="auto"
-        States of every hidden variable; ``"auto"`` is chosen by ``select``, else 2, and Gaussian hidden variables where all
-        columns are continuous.
+        Number of states of the hidden variables. ``"auto"`` means the number found by ``select``, otherwise 2, or Gaussian hidden
+        variables if all columns are continuous.
     parameters : str, default="auto"
-        How parameters are learned: ``auto`` (from the lengths of edges where all columns are continuous, else ``moments+em``), ``moments+em``,
-        ``moments``, ``em``, ``distances`` or ``none`` (the tree alone).
+        Method for the parameters: ``auto`` (from the edge lengths if all columns are continuous, otherwise ``moments+em``),
+        ``moments+em``, ``moments``, ``em``, ``distances`` or ``none`` (only the tree).
     select : str, optional
         Search for the best tree and numbers of states by ``bic`` or ``validation`` (needs ``validation_fraction``), or not at all
         (``none``). By default ``bic``, or ``validation`` with a ``validation_fraction``, unless a ``structure`` or ``tree`` is given.
     effort : str, optional
         How much work the search does: ``quick`` (no search), ``normal`` (default) or ``thorough``.
     validation_fraction : float, optional
-        Share of the rows that is held out: EM ends when their likelihood does not rise any more.
+        Fraction of the rows to hold out: EM stops when their log-likelihood stops rising.
     accept : list of str, optional
-        With the structures ``reg-clrg`` and ``reg-clnj``, the inner nodes whose candidates are taken instead of those that raise BIC.
+        With ``reg-clrg`` and ``reg-clnj``, the inner nodes whose candidates are accepted, instead of those that raise BIC.
     states : dict, optional
-        States of single hidden nodes of ``tree``, such as ``{"h3": 4, "h7": 3}``; the others have ``n_states``.
+        Numbers of states of individual hidden nodes of ``tree``, such as ``{"h3": 4, "h7": 3}``; the others have ``n_states``.
     kind : str or dict, optional
-        What columns are: ``binary``, ``categorical``, ``continuous``, ``count`` or ``ignore``, for all columns or by name;
-        ``"*"`` is every column that is not named. ``binary`` makes counts 1 where they are above 0.
+        Kinds of columns: ``binary``, ``categorical``, ``continuous``, ``count`` or ``ignore``, for all columns or by name;
+        ``"*"`` stands for every column that is not named. ``binary`` turns positive counts into 1.
     handle_unknown : str, default="missing"
-        Labels that the fitted table did not have, in a table that the model is asked about: ``"missing"`` reads their cells as
-        missing, with a warning that counts and names them; ``"error"`` raises.
+        How to treat labels that were not present during ``fit``: ``"missing"`` treats their cells as missing, with a warning that
+        counts and lists them; ``"error"`` raises an error.
     tree : str, path, LatentTree or networkx graph, optional
-        Keep this tree (Newick text, or a file with a tree or a model) and learn its parameters only.
+        Keep this tree (Newick text, or a file with a tree or a model) and learn only its parameters.
     distance : str, default="auto"
         Distance between columns: ``auto``, ``gaussian``, ``logdet``, ``multivariate``, ``symmetric`` or ``canonical``.
     significance : float, default=2.0
-        Standard errors that a pair must be from zero to connect two variables; 0 keeps all in one tree.
+        Minimum significance, in standard errors, for a dependence to connect two variables; 0 keeps everything in one tree.
     smoothing : float, default=0.0
-        Weight added to each cell of tables of labels.
+        Pseudo-count added to each cell of label tables.
     epsilon : float, optional
-        How much distances may vary within a family (``rg``, ``clrg``, ``plrg``); three standard errors by default.
+        Tolerance for distances within a family (``rg``, ``clrg``, ``plrg``); three standard errors by default.
     tau : float, optional
-        Longest distance by which families are found (``rg``, ``clrg``, ``plrg``); by standard errors by default.
+        Maximum distance used to find families (``rg``, ``clrg``, ``plrg``); derived from standard errors by default.
     contract : float or "none", optional
         Merge adjacent nodes whose correlation exceeds this; ``"none"`` merges none. By default 0.9, and none for
         the structures ``"auto"`` and ``"likelihood"``, which choose their edges by likelihood.
@@ -103,36 +103,36 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         Take out splits whose support is below this, from 0 to 1; 0 takes out none. By default those below 0.5 whose
         removal does not lower BIC, and none of a structure that is asked for by name.
     decomposition : str, default="sidiwo"
-        How third moments are decomposed: ``sidiwo``, ``tpm``, ``svd``, ``svtd`` or ``als``.
+        Decomposition of third moments: ``sidiwo``, ``tpm``, ``svd``, ``svtd`` or ``als``.
     alignment : str, default="linear"
-        How moments' hidden states are made to agree between tables: ``linear`` (by construction) or ``huang`` (triplets, aligned afterwards).
+        How hidden states from moments are aligned between tables: ``linear`` (by construction) or ``huang`` (triplets).
     start : str, optional
-        Where EM starts: ``moments``, ``lcm`` (a latent class model's classes in every hidden node) or ``random``.
+        Starting point of EM: ``moments``, ``lcm`` (the classes of a latent class model in every hidden node) or ``random``.
     restarts : int, default=5
-        Starts of EM that are tried (``lcm`` and ``random``).
+        Number of EM starts (``lcm`` and ``random``).
     em_iterations : int, optional
-        Most passes of EM over the rows.
+        Maximum number of EM passes over the rows.
     em_tolerance : float, optional
-        Relative gain of the log-likelihood at which EM ends.
+        Stop EM when the relative gain in log-likelihood falls below this.
     em_smoothing : float, optional
-        Pseudo-count that EM adds to every cell of its tables; by default 0.01, and chosen with ``select="validation"``.
+        Pseudo-count that EM adds to every cell of its tables; by default 0.01, or searched over with ``select="validation"``.
     weight_kind : str, default="auto"
-        What ``sample_weight`` means. ``frequency``: how often a row was observed, whole numbers whose sum is n in BIC. ``sampling``: how many of a
-        population a row stands for; the weights are scaled to sum to the number of rows with a positive weight, which is n in BIC, so that
-        their scale does not matter. ``auto`` takes whole numbers for frequencies (a weight of k is the same as k rows, as scikit-learn has it)
-        and any others for sampling weights.
+        Meaning of ``sample_weight``. ``frequency``: how often a row was observed, whole numbers whose sum is n in BIC. ``sampling``:
+        how many members of a population a row stands for; the weights are rescaled to sum to the number of rows with a positive
+        weight, which is n in BIC. ``auto`` treats whole numbers as frequencies (a weight of k equals k rows, as in scikit-learn)
+        and other weights as sampling weights.
     min_count : int, optional
-        Labels of a categorical column that occur less often are joined as ``(other)``, as are labels that ``fit`` did not see.
+        Merge labels of a categorical column that occur less often into ``(other)``, together with labels unseen by ``fit``.
     memory : str, optional
-        Memory that moments and models may take, such as ``"8G"``; three quarters of the machine's by default. What would exceed it is refused
-        before work starts.
+        Memory limit for moments and models, such as ``"8G"``; three quarters of the machine's by default. A run that would exceed
+        it fails before work starts.
     random_state : int, RandomState or Generator, optional
-        The seed of everything random. The same seed and data give the same model, whatever ``n_jobs`` is. With None, fitting is
+        Random seed. The same seed and data give the same model for any ``n_jobs``. With None, fitting is
         still deterministic (the seed is 0), while `sample` and draws of `impute` differ from call to call.
     n_jobs : int, optional
-        Number of threads; None and -1 are all cores.
+        Number of threads; None and -1 mean all cores.
     verbose : bool, default=False
-        Show a progress bar, in the terminal or the notebook, when fitting takes over a second.
+        Show a progress bar in the terminal or notebook if fitting takes more than a second.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     hidden_ : list of str
         Names of the hidden variables.
     central_ : str or None
-        The hidden variable at the centre of the (first) tree, which `predict` is about; None if there is none.
+        The hidden variable at the centre of the (first) tree, which `predict` uses by default; None if there is none.
     report_ : dict
         What ``latentree learn --json`` prints (its ``bic`` is larger for better models; `bic` is not).
     log_likelihood_ : float or None
@@ -153,19 +153,19 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     kinds_ : dict of str to str
         What each column was taken for.
     converged_ : bool or None
-        Whether EM came to its end.
+        Whether EM converged.
     n_iter_ : int or None
-        Passes of EM over the rows.
+        Number of EM passes over the rows.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of str
-        Names of the columns, where they have names. Labels of a pandas frame that are no texts (numbers, tuples of a
-        MultiIndex) are named by ``str(label)`` here and in answers; frames that `impute` and `sample` give have the labels
-        themselves. Columns of later tables are found by name, in any order.
+        Names of the columns, if they have names. Column labels of a pandas frame that are not strings (numbers, tuples of a
+        MultiIndex) are converted with ``str(label)`` here and in answers; frames returned by `impute` and `sample` keep the
+        original labels. Columns of later tables are matched by name, in any order.
 
     Notes
     -----
-    scikit-learn's tags: missing values (``allow_nan``) and sparse input are fine. Cells that sparse rows do not store are zeros.
+    scikit-learn's tags: missing values (``allow_nan``) and sparse input are supported. Cells that are not stored are zeros.
 
     Examples
     --------
@@ -265,7 +265,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     # ---- learning
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LatentTree:
-        """Learns the tree and its parameters from rows, or from `Moments`. ``y`` is not used."""
+        """Learn the tree and its parameters from rows, or from `Moments`. ``y`` is ignored."""
         read_handle_unknown(self.handle_unknown)
         if isinstance(X, Moments):
             if sample_weight is not None:
@@ -294,14 +294,14 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if not self.hidden_ and self.structure != "chow-liu":
-            chance = "no hidden variable can be told from chance"
+            chance = "no significant hidden variable was found"
             advice = "more rows, a lower significance, or another structure may find one"
             warned = [*warned, f"{chance}: transform gives one constant column, predict one class; {advice}"]
         warn_all([*warned, *self.report_["warnings"]], stacklevel=3)
         return self
 
     def fit_distances(self, distances: Any, names: Iterable[str] | None = None) -> LatentTree:
-        """Learns the tree alone from a square matrix of distances; NaN is no distance."""
+        """Learn only the tree, from a square distance matrix; NaN means that a distance is unknown."""
         if hasattr(distances, "columns") and names is None:
             names = [column_name(name) for name in distances.columns]
         matrix = np.ascontiguousarray(np.asarray(distances), dtype=np.float64)
@@ -384,10 +384,10 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         return [self._name(name) for name in of]
 
     def transform(self, X: Any) -> np.ndarray:
-        """Posteriors of all hidden variables: a column for each state, or the mean and the variance of a Gaussian one.
+        """Posteriors of all hidden variables: one column per state, or mean and variance for a Gaussian variable.
 
-        A row of probability zero is NaN. Columns are named by `get_feature_names_out`. A model without hidden variables sees one
-        class of rows: it gives one column, ``constant``, of ones.
+        Rows with probability zero are NaN. `get_feature_names_out` names the columns. A model without hidden variables gives a
+        single column of ones, ``constant``.
         """
         data, table = self._read(X)
         if not self.hidden_:
@@ -396,7 +396,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
 
     @available_if(_has_states)
     def predict_proba(self, X: Any, of: str | None = None) -> np.ndarray:
-        """Probabilities of the states of a variable, hidden or observed; by default of the hidden one at the tree's centre."""
+        """State probabilities of a hidden or observed variable; by default, the hidden variable at the centre of the tree."""
         model = self._fitted()
         _, table = self._read(X)
         name = self._one(of)
@@ -405,15 +405,15 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         return model.posterior(table, [name], read_n_jobs(self.n_jobs))
 
     def predict(self, X: Any, of: Any = None) -> np.ndarray:
-        """The most probable state of a variable in every row, by default of the hidden variable at the centre of the tree.
+        """Most probable state of a variable in every row; by default, of the hidden variable at the centre of the tree.
 
         Parameters
         ----------
         X : table
         of : str or list of str, optional
-            A variable: a hidden one gives the numbers of its states, an observed one its values, one without states its mean.
-            A list of variables: their states in the most probable assignment of all variables together, a column for each.
-            ``"*"``: all hidden ones.
+            For one variable: state numbers if it is hidden, values if it is observed, the mean if it has no states.
+            For a list of variables: their states in the most probable joint assignment, one column each.
+            ``"*"`` stands for all hidden variables.
         """
         model = self._fitted()
         data, table = self._read(X)
@@ -452,12 +452,12 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         return self._name(of)
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Log-likelihood of every row; missing cells are summed out."""
+        """Log-likelihood of every row, marginalised over missing cells."""
         _, table = self._read(X)
         return self._fitted().score_samples(table, read_n_jobs(self.n_jobs))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of the rows. ``y`` is not used."""
+        """Mean log-likelihood of the rows. ``y`` is ignored."""
         data, table = self._read(X, sample_weight)
         values = self._fitted().score_samples(table, read_n_jobs(self.n_jobs))
         weights = _data.read_weights(sample_weight, data.n_rows)
@@ -476,18 +476,18 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         return float(-2.0 * self.score_samples(X).sum() + 2.0 * self._fitted().n_free_parameters)
 
     def impute(self, X: Any, method: str = "mode", *, random_state: Any = None) -> Any:
-        """The table with its missing cells filled, in its own container.
+        """Fill the missing cells of a table; returns the same type of table.
 
         Parameters
         ----------
         X : table
         method : str, default="mode"
-            ``"mode"``: the most probable category given the rest of the row; the mean of continuous numbers, and of counts the
-            mean rounded. ``"mean"``: the mean of counts and of categories that are numbers, too (rounded where the column can
-            hold whole numbers only); other categories as by ``"mode"``. ``"draw"``: a draw from the joint distribution of all
-            missing cells of a row given the others, so that filled columns vary as the data do.
+            ``"mode"``: the most probable category given the rest of the row, the mean of continuous columns, and the rounded
+            mean of counts. ``"mean"``: the mean also for counts and for categories that are numbers (rounded if the column can
+            only hold whole numbers); other categories as with ``"mode"``. ``"draw"``: a draw from the joint distribution of all
+            missing cells of a row given the others, so that filled columns vary like the data.
         random_state : int, RandomState or Generator, optional
-            The seed of draws. None: that of the estimator; where that is None too, draws differ from call to call.
+            Seed of the draws. None means that of the estimator; if that is None too, draws differ from call to call.
         """
         if not isinstance(method, str):
             raise TypeError(f"method: {method!r} given; 'mode', 'mean' or 'draw' is needed")
@@ -499,9 +499,9 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         return _data.fill(data, values, self._fitted().columns(), method == "mean")
 
     def sample(self, n_samples: int = 1, *, hidden: bool = False, given: Any = None, random_state: Any = None) -> Any:
-        """Draws rows, in the container that was fitted to; with ``hidden``, also the states of the hidden variables.
+        """Draw rows, as the type of table that was fitted; with ``hidden``, also the states of the hidden variables.
 
-        ``given`` is as in `query`. The same ``random_state`` draws the same rows. None is that of the estimator; where that is
+        ``given`` is as in `query`. The same ``random_state`` draws the same rows. None means that of the estimator; if that is
         None too, rows differ from call to call.
         """
         model = self._fitted()
@@ -522,13 +522,13 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         return table, states.astype(np.int64) if has_states else states
 
     def query(self, given: Any = None, of: Any = None, *, joint: bool = False) -> Any:
-        """Exact conditional distributions: of each variable named (all hidden ones by default) given the values of others.
+        """Exact conditional distribution of each variable in ``of`` (by default, all hidden ones) given evidence.
 
-        ``given`` is a dict of names and values, a pandas Series such as a row of a frame, or a data frame of one row; values that
-        are missing are not given.
+        ``given`` is a dict of names and values, a pandas Series such as a row of a frame, or a data frame with one row. Missing
+        values are not evidence.
 
-        Gives ``{variable: {state: probability}}``, with ``{"mean": …, "variance": …}`` for variables without states. With
-        ``joint``, the joint distribution as an array with an axis for each variable, or (means, covariances).
+        Returns ``{variable: {state: probability}}``, with ``{"mean": …, "variance": …}`` for variables without states. With
+        ``joint``, returns the joint distribution as an array with one axis per variable, or (means, covariances).
         """
         model = self._fitted()
         nodes = self._nodes(of)
@@ -610,14 +610,14 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         return self._fitted().edges()
 
     def items(self, n: int = 4) -> dict[str, list[str]]:
-        """Every hidden variable with the ``n`` observed ones nearest to it on the tree."""
+        """Every hidden variable with the ``n`` nearest observed variables on the tree."""
         return _graph.nearest_items(self._fitted(), n)
 
     def distances(self) -> tuple[np.ndarray, list[str]]:
         """Distances between the observed variables along the tree, and their names.
 
-        Trees by ``select`` and ``hclt`` have no lengths of their own: theirs are ``-ln`` of the correlation that the model has
-        between the two ends of an edge.
+        Trees from ``select`` and ``hclt`` have no estimated lengths; theirs are ``-ln`` of the model's correlation between the two
+        ends of an edge.
         """
         names, matrix = self._fitted().path_lengths()
         # Sums along a path from either end differ in their last bits.
@@ -625,16 +625,16 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         return lower + lower.T, names
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model file, or what another ending asks for.
+        """Write the model file, or another format chosen by the extension.
 
-        The endings are ``.json`` (also without one), ``.nwk``, ``.dot``, ``.graphml``, ``.bif``, ``.xmlbif`` and ``.txt``;
+        The extensions are ``.json`` (also the default), ``.nwk``, ``.dot``, ``.graphml``, ``.bif``, ``.xmlbif`` and ``.txt``;
         ``.gz`` or ``.zst`` compresses.
         """
         text = os.fspath(path)
         model = self._fitted()
         if ending(text) not in _FORMATS:
             known = ", ".join(known for known in _FORMATS if known)
-            raise ValueError(f"save: no format has the ending of {text!r}; give one of {known}")
+            raise ValueError(f"save: no format has the extension of {text!r}; use one of {known}")
         model.write(text, _FORMATS[ending(text)])
 
     def to_newick(self) -> str:
@@ -654,13 +654,13 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         return self._fitted().render("text")
 
     def to_networkx(self) -> Any:
-        """The tree as a networkx DiGraph from parents to children; node and edge attributes hold all of the model."""
+        """The tree as a networkx DiGraph from parents to children; node and edge attributes hold the whole model."""
         return _graph.to_networkx(self._fitted())
 
     def plot(self, ax: Any = None, *, layout: str = "radial", labels: bool = True, n_items: int = 0) -> Any:
-        """Draws the tree with matplotlib; gives the axes.
+        """Draw the tree with matplotlib and return the axes.
 
-        ``layout`` is ``"radial"`` or ``"layered"``; ``n_items`` names hidden variables by so many of their nearest items.
+        ``layout`` is ``"radial"`` or ``"layered"``. ``n_items`` labels hidden variables with that many of their nearest items.
         """
         return _graph.plot(self._fitted(), ax, layout, labels, n_items)
 

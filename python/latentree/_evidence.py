@@ -1,4 +1,4 @@
-"""What a query or a sample is given, as pairs of names and values."""
+"""Evidence for queries and samples, as pairs of names and values."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _NEEDED = "a dict of names and values, a pandas Series, or a data frame of one r
 
 
 def read_evidence(given: Any, model: _latentree.Model, features: Iterable[str] = ()) -> list[tuple[str, str]]:
-    """Names and values as texts. Missing values are not given.
+    """Names and values as strings, without missing values.
 
-    Columns that were in the table but are no variables of the model (`features` are all columns) may stand in a row of it.
+    A row may contain columns of the fitted table (`features` are all of them) that are not variables of the model.
     """
     if given is None:
         return []

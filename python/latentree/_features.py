@@ -1,4 +1,4 @@
-"""Columns of a new table beside those that were fitted."""
+"""Matching the columns of a new table to those of `fit`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ._warnings import warn_all
 
 
 def match_features(data: _data.Data, who: str, known: list[str] | None, n_expected: int | None) -> None:
-    """Names the columns of a new table as they were named in `fit`, or raises.
+    """Renames the columns of a new table as in `fit`, or raises.
 
-    Named columns are found by name, in any order; others by position.
+    Named columns are matched by name, in any order; others by position.
     """
     if known is not None and data.names is not None and set(known) != set(data.names):
         # A frame that nobody gave names numbers its columns.
@@ -42,7 +42,7 @@ def _names_differ(known: list[str], given: list[str]) -> str:
 
 
 def original_columns(labels: Any, names: list[str], wanted: list[str]) -> Any:
-    """The labels that pandas has for some columns: the part of the fitted frame's own index, if there is one."""
+    """The pandas labels of some columns: part of the index of the fitted frame, if there is one."""
     if labels is None:
         return wanted
     position = {name: ix for ix, name in enumerate(names)}

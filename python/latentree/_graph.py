@@ -147,7 +147,7 @@ def from_networkx(graph: Any) -> tuple[str, str]:
 
 
 def _layout(model: _latentree.Model) -> tuple[dict[str, tuple[float, int]], int, int]:
-    """By node its place among the leaves and its depth; the numbers of leaves and levels."""
+    """For each node, its position among the leaves and its depth; then the numbers of leaves and levels."""
     links = neighbours(model)
     place: dict[str, tuple[float, int]] = {}
     n_leaves = deepest = 0

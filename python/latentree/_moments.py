@@ -11,9 +11,9 @@ from ._warnings import warn_all
 
 
 class Moments:
-    """First and second moments of all pairs of columns: what trees are learned from when rows cannot be kept or shared.
+    """First and second moments of all pairs of columns, for learning trees without keeping or sharing rows.
 
-    Rows are added by `update`, what others have seen by `merge`. Moments pickle, and are files for the command line too (`save`).
+    `update` adds rows, `merge` adds other moments. Moments can be pickled, and saved as files for the command line (`save`).
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Moments:
         self._sums = _latentree.Moments()
 
     def update(self, X: Any, sample_weight: Any = None) -> Moments:
-        """Adds rows. The first ones tell what the columns are."""
+        """Add rows. The first batch determines the kinds of the columns."""
         data = _data.read(X, "Moments")
         weights = _data.read_weights(sample_weight, data.n_rows)
         is_first = not self._sums.names
@@ -69,7 +69,7 @@ class Moments:
         return self
 
     def merge(self, other: Moments) -> Moments:
-        """Adds all that other moments have seen."""
+        """Add the rows of other moments."""
         if not isinstance(other, Moments):
             raise TypeError(f"Moments are needed, not {type(other).__name__}")
         if other is self:
@@ -110,7 +110,7 @@ class Moments:
         return self._sums.names
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a ``.moments`` file; ``.moments.gz`` and ``.moments.zst`` compress."""
+        """Write a ``.moments`` file; ``.moments.gz`` and ``.moments.zst`` are compressed."""
         text = os.fspath(path)
         if ending(text) != ".moments":
             raise ValueError(f"save: {text!r} given; the name of a file that ends in .moments (.gz, .zst) is needed")
@@ -118,7 +118,7 @@ class Moments:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Moments:
-        """Reads a ``.moments`` file."""
+        """Read a ``.moments`` file."""
         new = cls()
         new._sums = _latentree.Moments.load(os.fspath(path))
         return new
@@ -129,7 +129,7 @@ class Moments:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Moments:
-        """The moments from what `to_bytes` gave."""
+        """Restore moments from the result of `to_bytes`."""
         if not isinstance(content, (bytes, bytearray, memoryview)):
             raise TypeError(f"bytes are needed, not {type(content).__name__}")
         new = cls()

@@ -1,4 +1,4 @@
-"""Options as the library takes them."""
+"""Conversion of options to the form that the library expects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def read_kinds(kind: Any) -> list[tuple[str, str]]:
-    """Kinds by column name; `*` is every column that is not named."""
+    """Kinds by column name; `*` stands for every column that is not named."""
     if kind is None:
         return []
     if isinstance(kind, str):
@@ -26,7 +26,7 @@ def read_kinds(kind: Any) -> list[tuple[str, str]]:
 
 
 def read_n_jobs(n_jobs: Any) -> int:
-    """Number of threads; 0 is all cores."""
+    """Number of threads; 0 means all cores."""
     if n_jobs is None:
         return 0
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral):
@@ -40,7 +40,7 @@ def read_n_jobs(n_jobs: Any) -> int:
 
 
 def read_min_count(min_count: Any) -> int | None:
-    """How often a label must occur to stay itself."""
+    """How often a label must occur not to be merged into `(other)`."""
     if min_count is None:
         return None
     if isinstance(min_count, bool) or not isinstance(min_count, numbers.Integral):

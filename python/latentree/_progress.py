@@ -1,4 +1,4 @@
-"""A progress bar for the terminal and the notebook, shown once a step takes over a second."""
+"""A progress bar for the terminal and the notebook, shown once a step takes more than a second."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _in_notebook() -> bool:
 
 
 class Progress:
-    """Called with a stage, the steps done and their number where known; cleared at the end."""
+    """Called with a stage, the number of finished steps and their total, if known; cleared at the end."""
 
     def __init__(self, delay: float = 1.0) -> None:
         self._delay = delay

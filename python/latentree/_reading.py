@@ -23,15 +23,15 @@ def _of_model(model: _latentree.Model) -> LatentTree:
 
 
 def read_model(path: str | os.PathLike[str], hidden: Iterable[str] = ()) -> LatentTree:
-    """Reads a model file, BIF, XMLBIF or the tree of a Newick file, as a fitted estimator.
+    """Read a model file, BIF, XMLBIF or the tree of a Newick file as a fitted estimator.
 
-    Nodes of a BIF file that are hidden are named by ``hidden``.
+    ``hidden`` names the hidden nodes of a BIF file.
     """
     return _of_model(_latentree.Model.read(os.fspath(path), [str(name) for name in hidden]))
 
 
 def from_networkx(graph: Any) -> LatentTree:
-    """An estimator from a networkx graph, which must be a tree or a forest.
+    """Create an estimator from a networkx graph, which must be a tree or a forest.
 
     Nodes with an attribute ``table`` (as `LatentTree.to_networkx` gives) make a fitted model; without tables, the tree is kept
     and its parameters are to be learned by `LatentTree.fit`. A node is observed if its attribute ``observed`` says so; without

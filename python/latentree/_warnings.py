@@ -1,4 +1,4 @@
-"""What is said beside results, and the error of an estimator that was not fitted."""
+"""Warnings, and the error for estimators that are not fitted."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ try:
 except ImportError:  # scikit-learn is optional
 
     class NotFittedError(ValueError, AttributeError):  # type: ignore[no-redef]
-        """The estimator was asked before it was fitted."""
+        """The estimator was used before it was fitted."""
 
 
 class LatentTreeWarning(UserWarning):
-    """The result stands, but there is something to know about it."""
+    """The result is valid, but there is something that you should know about it."""
 
 
 def warn_all(messages: Iterable[str], stacklevel: int = 4) -> None:

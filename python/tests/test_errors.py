@@ -49,7 +49,7 @@ WRONG = {
     "lazy": (lambda: fit(pl.LazyFrame({"a": [1]})), TypeError, "collect"),
     "nested": (lambda: fit(pl.DataFrame({"a": [[1], [2]], "b": [1, 2]})), TypeError, "column 'a'"),
     "a name twice": (lambda: fit(pd.DataFrame(ROWS, columns=list("abca"))), ValueError, "same name"),
-    "all missing": (lambda: fit(np.full((5, 2), np.nan)), ValueError, "no column is left"),
+    "all missing": (lambda: fit(np.full((5, 2), np.nan)), ValueError, "no column remains"),
     "negative counts": (lambda: fit(ROWS - 1, kind="count"), ValueError, "negative"),
     "sparse columns that are not there": (lambda: fit(broken_csr()), ValueError, "sparse"),
     "sparse objects": (lambda: fit(scipy.sparse.csr_matrix(ROWS.astype(float)).astype(complex)), ValueError, "Complex"),
@@ -98,7 +98,7 @@ WRONG = {
             '{"source":"a","target":"b"},{"source":"b","target":"a"}]}'
         ),
         ValueError,
-        "joined twice",
+        "joined by two edges",
     ),
     # asking
     "not fitted": (lambda: LatentTree().predict(ROWS), NotFittedError, "not fitted"),
@@ -129,7 +129,7 @@ WRONG = {
     "no moments": (lambda: LatentTree().fit(Moments()), ValueError, "no rows"),
     "broken moments": (lambda: Moments.from_bytes(b"nothing like it"), ValueError, "moments"),
     "moments from a text": (lambda: Moments.from_bytes("text"), TypeError, "bytes"),
-    "moments of other columns": (lambda: Moments().update(ROWS).merge(Moments().update(ROWS[:, :2])), ValueError, "do not fit"),
+    "moments of other columns": (lambda: Moments().update(ROWS).merge(Moments().update(ROWS[:, :2])), ValueError, "incompatible"),
     "merging what is no moments": (lambda: Moments().merge(ROWS), TypeError, "Moments"),
     "weights that are no frequencies": (
         lambda: LatentTree(weight_kind="frequency").fit(ROWS, sample_weight=np.full(60, 0.5)),

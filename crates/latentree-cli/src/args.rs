@@ -1,4 +1,4 @@
-//! The command line's grammar.
+//! Command-line arguments.
 
 use std::path::PathBuf;
 
@@ -23,9 +23,9 @@ const STYLES: Styles = Styles::styled()
     about = "Finds the hidden tree behind a table, and answers questions about it exactly",
     after_help = "Data files: .csv .tsv .parquet .arrow/.feather, docword.*.txt (UCI bag of words), .mtx, .svm/.libsvm; .gz and .zst may \
                   follow any of them; - is standard input.\n\
-                  A directory, or a pattern in quotes (* ? [...] and ** for any folders), is one table of CSV, TSV, Parquet or Arrow parts in the \
-                  order of their paths. Columns are matched by name, and those that a part lacks are missing in its rows; folders such as year=2024 \
-                  give columns. Names that begin with . or _ are not read; in a directory, a file with an ending that no table has is an error.\n\
+                  A directory, or a glob in quotes (* ? [...] and ** for any directories), is read as one table of CSV, TSV, Parquet or Arrow \
+                  parts, in the order of their paths. Columns are matched by name; a column that a part lacks is missing in its rows. Directories \
+                  such as year=2024 add columns. Names that begin with . or _ are skipped; any other file in a directory is an error.\n\
                   Example: latentree describe examples/clinic.csv"
 )]
 pub(crate) struct Cli {
@@ -38,13 +38,13 @@ pub(crate) struct Cli {
 /// Options of every verb.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// Print exactly one JSON object on standard output and nothing else
+    /// Print exactly one JSON object on standard output
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// Seed of everything random; the same seed and data give the same bytes [default: 0]
+    /// Random seed; the same seed and data give the same bytes [default: 0]
     #[arg(long, global = true, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Number of threads, 1 to 1024 [default: all cores]; results do not depend on it
@@ -57,21 +57,21 @@ fn drawn_rows() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(..=latentree::limits::MOST_DRAWN_ROWS)
 }
 
-/// How a data file is read; what is given of it is part of a model's provenance.
+/// How a data file is read. Options that were passed become part of a model's provenance.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Reading data")]
 pub(crate) struct DataArgs {
-    /// The first row is data; columns are named x1, x2, …
+    /// Treat the first row as data; columns are named x1, x2, …
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) no_header: bool,
-    /// Long events: the columns that hold the row (patient), the item (code) and, if wanted, a value. Without a value an item is present or not;
-    /// values of the same item in a row are added, and an item that a row does not have counts as 0
+    /// Read long events: the columns with the row (patient), the item (code) and, optionally, a value. Without a value, an item
+    /// is present or absent. Values of the same item in a row are added up; an absent item counts as 0
     #[arg(long, value_name = "ROW,ITEM[,VALUE]")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) events: Option<String>,
-    /// Column names of a sparse file, or of a table with --no-header, one a line
+    /// File with column names, one per line, for a sparse file or a table with --no-header
     #[arg(long, value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) names: Option<PathBuf>,
@@ -79,40 +79,42 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) encoding: Option<String>,
-    /// Kinds and labels of columns, as JSON
+    /// JSON file with the kinds and labels of columns
     #[arg(long, value_name = "FILE.json")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) schema: Option<PathBuf>,
-    /// Kind of a column: categorical, binary, continuous, count or ignore; * is every column
+    /// Kind of a column: categorical, binary, continuous, count or ignore; * stands for every column
     #[arg(long, value_name = "NAME=KIND")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) kind: Vec<String>,
-    /// Join the labels of a categorical column that occur less than N times as "(other)"; only where kinds are inferred, not with a model
+    /// Merge labels of a categorical column that occur fewer than N times into "(other)"; only if kinds are inferred, not with a
+    /// model
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) min_count: Option<u64>,
-    /// Join columns into vector-valued variables by a CSV of items (columns or codes) and their groups. Its columns are "item" and "group",
-    /// the only two, or those named after a colon: phecodes.csv.gz:code,phecode. Items that the data lack are ignored; columns without a
-    /// group stay as they are
+    /// Combine columns into vector-valued variables, as listed in a CSV file of items (columns or codes) and groups. Its columns
+    /// are "item" and "group", the only two, or those named after a colon: phecodes.csv.gz:code,phecode. Items that the data lack
+    /// are ignored; columns without a group are unchanged
     #[arg(long, value_name = "FILE.csv[:ITEM,GROUP]")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) group: Option<GroupFile>,
-    /// Column of row weights, numbers ≥ 0. Rows of weight 0 do not count
+    /// Column of row weights, numbers ≥ 0. Rows with weight 0 do not count
     #[arg(long, value_name = "COLUMN")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) weights: Option<String>,
-    /// What weights mean: sampling (how many of a population a row stands for; scaled to sum to the number of rows with a positive weight,
-    /// which is n in BIC, so that their scale does not matter) or frequency (how often a row was observed: whole numbers, whose sum is n)
+    /// Meaning of the weights: sampling (how many members of a population a row stands for; rescaled to sum to the number of rows
+    /// with a positive weight, which is n in BIC) or frequency (how often a row was observed: whole numbers, whose sum is n)
     /// [default: sampling]
     #[arg(long, value_name = "KIND", value_parser = ["sampling", "frequency"])]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) weight_kind: Option<String>,
-    /// Column that names rows, such as a patient's number: not a variable when a model is learned, and the first column of tables that infer and
-    /// score write
+    /// Column that identifies rows, such as a patient number. It is not a variable, and becomes the first column of the tables
+    /// that infer and score write
     #[arg(long, value_name = "COLUMN")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<String>,
-    /// Labels, and items of events, that the model (or --schema) does not have: missing (with a note that counts them) or error [default: missing; error for --schema]
+    /// How to treat labels and event items that the model (or --schema) does not know: missing (with a note that counts them) or
+    /// error [default: missing; error for --schema]
     #[arg(long, value_name = "missing|error")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unseen: Option<String>,
@@ -124,7 +126,7 @@ pub(crate) struct ModelArgs {
     /// Model: latentree JSON, .bif or .xmlbif
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
-    /// Nodes of a BIF model that are hidden, besides those that are not columns of the data
+    /// Hidden nodes of a BIF model, in addition to those that are not columns of the data
     #[arg(long = "hidden", visible_alias = "hidden-nodes", value_name = "A,B", value_delimiter = ',')]
     pub(crate) hidden: Vec<String>,
 }
@@ -132,20 +134,20 @@ pub(crate) struct ModelArgs {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Rows, variables, kinds, missing cells, sparsity, and pairs too weak to use; or what a model says and how good it is
+    /// Summarise a table (rows, variables, kinds, missing cells, sparsity, weak pairs), or a model and its fit
     #[command(
         after_help = "Examples:\n  latentree describe examples/clinic.csv\n  latentree describe docword.kos.txt.gz --names vocab.kos.txt\n  \
                             latentree describe events.csv --events patient_id,icd9 --json\n  latentree describe model.json data.csv"
     )]
     Describe(DescribeArgs),
-    /// The hidden tree behind data, and all its probabilities
+    /// Learn the hidden tree behind data, and all its probabilities
     #[command(
-        after_help = "Learners: likelihood (several trees polished by likelihood), nj, snj, rg, clrg, clnj, clblind, plrg, chow-liu, reg-clrg and reg-clnj \
+        after_help = "Learners: likelihood (several trees refined by likelihood), nj, snj, rg, clrg, clnj, clblind, plrg, chow-liu, reg-clrg and reg-clnj \
                       (only the hidden variables that raise BIC), hclt (a hidden variable per inner node of the Chow-Liu tree); auto \
-                      takes likelihood for up to 1000 variables, nj for a matrix of distances, else clnj.\n\
-                      Parameters: continuous columns give a Gaussian model and --distance symmetric a symmetric one, by the lengths of edges; all \
-                      others, and continuous columns with --hidden-states, hidden variables of that many states, by moments and then EM.\n\
-                      An ending of .nwk, .dot or .graphml writes the tree in that format.\n\
+                      uses likelihood for up to 1000 variables, nj for a distance matrix, and clnj otherwise.\n\
+                      Parameters: continuous columns give a Gaussian model and --distance symmetric a symmetric one, from the edge lengths; all \
+                      others, and continuous columns with --hidden-states, give discrete hidden variables, fitted by moments and then EM.\n\
+                      The extensions .nwk, .dot and .graphml write the tree in that format.\n\
                       Examples:\n  latentree learn examples/clinic.csv -o clinic.json\n  latentree learn data.csv -o model.json --bootstrap 100\n  \
                       latentree learn data.csv --tree tree.nwk --hidden-states 3 --parameters moments -o model.json\n  \
                       latentree learn examples/clinic.csv --structure clnj -o tree.nwk\n  \
@@ -157,35 +159,35 @@ pub(crate) enum Command {
                       latentree learn --distances d.phy --structure nj -o tree.nwk"
     )]
     Learn(Box<LearnArgs>),
-    /// Log-likelihood of data under a model
+    /// Compute the log-likelihood of data under a model
     #[command(after_help = "Example:\n  latentree score examples/clinic.truth.json examples/clinic.csv --per-row scores.csv")]
     Score(ScoreArgs),
-    /// Exact conditional distributions of any nodes given any evidence
+    /// Compute exact conditional distributions of any nodes given any evidence
     #[command(
         after_help = "Examples:\n  latentree query examples/clinic.truth.json --given obesity=1,copd=0 --of type_2_diabetes,metabolic\n  \
                             latentree query MODEL --given age=70 --map"
     )]
     Query(QueryArgs),
-    /// Posteriors of the hidden variables, most probable states, or missing cells filled, row by row
+    /// Write posteriors of the hidden variables, most probable states, or filled cells for every row
     #[command(
         after_help = "Examples:\n  latentree infer MODEL data.csv -o posteriors.csv\n  latentree infer MODEL data.csv --map -o states.csv\n  \
                             latentree infer MODEL data.csv --impute -o filled.csv"
     )]
     Infer(InferArgs),
-    /// Draws rows from a model
+    /// Draw rows from a model
     #[command(after_help = "Example:\n  latentree sample MODEL --rows 1000 --hidden --given smoker=1 -o rows.csv")]
     Sample(SampleArgs),
-    /// A known model of a chosen shape, and data from it
+    /// Create a known model of a chosen shape, and data from it
     #[command(
         after_help = "Examples:\n  latentree simulate --shape double-star --observed 80 --family gaussian --model m.json --data d.csv --rows 2000\n  \
                             latentree simulate --shape complete --degree 5 --observed 81 --family categorical --states 4 --hidden-states 3 --model m.json\n  \
                             latentree simulate --tree tree.nwk --family symmetric --model m.json --data d.csv --missing 0.1"
     )]
     Simulate(SimulateArgs),
-    /// Two trees or models side by side
+    /// Compare two trees or models
     #[command(after_help = "Example:\n  latentree compare examples/clinic.truth.json learned.json")]
     Compare(CompareArgs),
-    /// Writes a model in another program's format
+    /// Convert a model to another format
     #[command(after_help = "Example:\n  latentree export MODEL --format dot -o tree.dot && dot -Tsvg tree.dot -o tree.svg")]
     Export(ExportArgs),
     /// One pass's mergeable statistics of pairs of columns; with --for, all that the tables of a tree need
@@ -199,30 +201,30 @@ pub(crate) enum Command {
                             latentree learn both.moments -o model.json"
     )]
     Moments(MomentsArgs),
-    /// Joins statistics of parts of the data: the same as those of the whole
+    /// Merge statistics of parts of the data into those of the whole
     #[command(after_help = "Example:\n  latentree merge january.moments february.moments -o both.moments")]
     Merge(MergeArgs),
-    /// Additive distances between all variables, as a square matrix
-    #[command(after_help = "A pair that the data say nothing about has no distance: its field is empty (NA in PHYLIP).\n\
+    /// Estimate additive distances between all variables, as a square matrix
+    #[command(after_help = "A pair without significant dependence has no distance: its field is empty (NA in PHYLIP).\n\
                             Examples:\n  latentree distances examples/clinic.csv -o clinic.distances.csv\n  \
                             latentree distances data.csv --distance canonical --hidden-states 3 -o d.phy --errors d.errors.csv\n  \
                             latentree distances both.moments --significance 4 -o d.csv.gz --json")]
     Distances(DistancesArgs),
-    /// One self-contained page to look at and click through
+    /// Write a self-contained interactive page
     #[command(
-        after_help = "The page works offline and from disk: the tree (zoom, collapse, search), what every hidden state means, and with DATA \
-                            how well they fit, the rows of each state and the pairs that are badly explained.\n\
+        after_help = "The page works offline and from disk. It shows the tree (zoom, collapse, search), the meaning of every hidden state and, \
+                            with DATA, the fit, the rows of each state and the pairs that are poorly explained.\n\
                             Examples:\n  latentree report examples/clinic.truth.json examples/clinic.csv -o clinic.html\n  \
                             latentree report tree.nwk -o tree.html"
     )]
     Report(ReportArgs),
-    /// Prints a completion script for a shell
+    /// Print a completion script for a shell
     #[command(after_help = "Example:\n  latentree completions bash > /etc/bash_completion.d/latentree")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Writes the manual pages (one per verb) into a directory
+    /// Write the manual pages (one per command) to a directory
     #[command(after_help = "Example:\n  latentree man -o man1 && man -l man1/latentree.1")]
     Man {
         /// Directory
@@ -233,15 +235,15 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {
-    /// Data file, directory or pattern of parts, or a model (.json, .bif, .xmlbif)
+    /// Data file, directory or glob of parts, or a model (.json, .bif, .xmlbif)
     #[arg(value_name = "DATA|MODEL")]
     pub(crate) data: PathBuf,
-    /// With a model: data to see how well it explains them
+    /// With a model: data to measure its fit on
     #[arg(value_name = "DATA")]
     pub(crate) rows: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: DataArgs,
-    /// Variables to list in the table, of a model hidden ones, edges and pairs (0: all)
+    /// Number of variables to list, or of hidden variables, edges and pairs of a model (0: all)
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) top: usize,
     /// Of a model, only this group of variables and the finer groups inside it, by the name or the label of its hidden variable
@@ -255,37 +257,37 @@ pub(crate) struct DescribeArgs {
 #[derive(Debug, Clone, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct LearnArgs {
-    /// Data file, directory or pattern of parts ('parts/*.csv', in quotes), or .moments
+    /// Data file, directory or glob of parts ('parts/*.csv', in quotes), or .moments
     #[arg(value_name = "DATA", conflicts_with = "distances")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: DataArgs,
-    /// Learn the tree from this square matrix of distances (CSV or PHYLIP) instead of data
+    /// Learn the tree from this square distance matrix (CSV or PHYLIP) instead of data
     #[arg(long, value_name = "FILE")]
     pub(crate) distances: Option<PathBuf>,
-    /// Learn as this model was learned: its options, and how its data were read, except for those given here
+    /// Repeat the run of this model, with its learning and reading options, except for those passed here
     #[arg(long, value_name = "MODEL", conflicts_with = "distances")]
     pub(crate) from: Option<PathBuf>,
-    /// Output file: a model as JSON, or the tree in the format of the ending
+    /// Output file: a model as JSON, or the tree in the format of the extension
     #[arg(short, long, value_name = "MODEL", required_unless_present = "candidates")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) options: LearnOptionArgs,
-    /// Keep this tree (Newick, or a model or tree file) and learn its parameters only
+    /// Keep this tree (Newick, or a model or tree file) and learn only its parameters
     #[arg(long, value_name = "FILE", conflicts_with_all = ["distances", "bootstrap"])]
     pub(crate) tree: Option<PathBuf>,
-    /// Write a page to look at, too (one HTML file that needs nothing else)
+    /// Also write a report page (one self-contained HTML file)
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
-    /// Print the subtrees that reg-clnj (or reg-clrg) chooses from, with what each gains in BIC, and learn nothing
+    /// Print the subtrees that reg-clnj (or reg-clrg) chooses from, with their gains in BIC, and learn nothing
     #[arg(long, conflicts_with_all = ["distances", "tree"])]
     pub(crate) candidates: bool,
-    /// Keep the fits of EM, and states of long ones, in this directory, and go on from what is there: a run that was stopped gives the same bytes in
-    /// the end
+    /// Save EM fits, and the states of long ones, in this directory and continue from there: an interrupted run ends with the
+    /// same bytes
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoint: Option<PathBuf>,
-    /// Memory that moments and models may take, such as 8G or 500M: what would exceed it is refused before work starts [default: three quarters
-    /// of the machine's]
+    /// Memory limit for moments and models, such as 8G or 500M; a run that would exceed it fails before work starts [default:
+    /// three quarters of the machine's]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
 }
@@ -294,15 +296,16 @@ pub(crate) struct LearnArgs {
 pub(crate) struct ScoreArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Data file, directory or pattern of parts ('parts/*.csv', in quotes)
+    /// Data file, directory or glob of parts ('parts/*.csv', in quotes)
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
     #[command(flatten)]
     pub(crate) reading: DataArgs,
-    /// Write each row's log-likelihood as CSV: row,log_likelihood. The first column is the id of --id or of events where there is one
+    /// Write each row's log-likelihood as CSV: row,log_likelihood. The first column is the id of --id or of events, if there is
+    /// one
     #[arg(long, value_name = "FILE")]
     pub(crate) per_row: Option<PathBuf>,
-    /// With --per-row, pass the columns through that are not in the model
+    /// With --per-row, also copy the columns that are not in the model
     #[arg(long, requires = "per_row")]
     pub(crate) keep: bool,
 }
@@ -312,16 +315,16 @@ pub(crate) struct ScoreArgs {
 pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// What is known: name=value, comma-separated; hidden nodes too. Repeat the option for names or values with commas
+    /// Evidence: name=value, comma-separated; may include hidden nodes. Repeat the option for names or values with commas
     #[arg(long, value_name = "A=1,B=x")]
     pub(crate) given: Vec<String>,
     /// Nodes asked for, by name or label, comma-separated [default: all hidden nodes]
     #[arg(long, value_name = "C,H3", value_delimiter = ',')]
     pub(crate) of: Vec<String>,
-    /// The joint distribution of the nodes, not each by itself
+    /// Print the joint distribution of the nodes instead of one distribution per node
     #[arg(long, conflicts_with = "map")]
     pub(crate) joint: bool,
-    /// The most probable joint assignment of everything that is not known
+    /// Print the most probable joint assignment of all unknown nodes
     #[arg(long)]
     pub(crate) map: bool,
 }
@@ -330,21 +333,22 @@ pub(crate) struct QueryArgs {
 pub(crate) struct InferArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Data file, directory or pattern of parts ('parts/*.csv', in quotes)
+    /// Data file, directory or glob of parts ('parts/*.csv', in quotes)
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
     #[command(flatten)]
     pub(crate) reading: DataArgs,
-    /// Output table. Its first column is the row's number, or the id of --id or of events where there is one
+    /// Output table. Its first column is the row number, or the id of --id or of events, if there is one
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// Pass the columns through that are not in the model, after the id and before the results; --impute always does
+    /// Also copy the columns that are not in the model, after the id and before the results; --impute always does
     #[arg(long)]
     pub(crate) keep: bool,
-    /// Most probable joint states instead of posteriors
+    /// Write the most probable joint states instead of posteriors
     #[arg(long, conflicts_with = "impute")]
     pub(crate) map: bool,
-    /// The data with missing cells filled instead of posteriors: all columns of a table in their order, also those that are not in the model
+    /// Write the data with missing cells filled instead of posteriors: all columns of a table in their order, including those not
+    /// in the model
     #[arg(long)]
     pub(crate) impute: bool,
     /// Only these hidden nodes, by name or label, comma-separated [default: all]
@@ -358,7 +362,7 @@ pub(crate) struct SampleArgs {
     /// Model: latentree JSON, .bif or .xmlbif
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
-    /// Nodes of a BIF model that are hidden
+    /// Hidden nodes of a BIF model
     #[arg(long = "hidden-nodes", value_name = "A,B", value_delimiter = ',')]
     pub(crate) hidden_nodes: Vec<String>,
     /// Number of rows, up to 10¹²
@@ -370,7 +374,7 @@ pub(crate) struct SampleArgs {
     /// Keep the hidden columns
     #[arg(long)]
     pub(crate) hidden: bool,
-    /// Draw given this: name=value, comma-separated
+    /// Condition on this evidence: name=value, comma-separated
     #[arg(long, value_name = "A=1,B=x")]
     pub(crate) given: Vec<String>,
     /// Leave each observed cell missing with this probability
@@ -420,7 +424,7 @@ pub(crate) struct SimulateArgs {
     /// Number of observed variables, up to 10000000
     #[arg(long, visible_alias = "variables", value_name = "P", default_value_t = 9)]
     pub(crate) observed: usize,
-    /// Degree of hidden nodes, from 3 (complete, caterpillar; largest degree of random)
+    /// Degree of hidden nodes, at least 3 (complete, caterpillar; maximum degree for random)
     #[arg(long, value_name = "D")]
     pub(crate) degree: Option<usize>,
     /// Family of the model
@@ -435,10 +439,10 @@ pub(crate) struct SimulateArgs {
     /// States of hidden variables, 2 to 1000 (categorical, mixed)
     #[arg(long, value_name = "K", default_value_t = 2)]
     pub(crate) hidden_states: usize,
-    /// How clearly states differ, from 0 (useless) to 1 (deterministic) (categorical, mixed)
+    /// Separation of states, from 0 (uninformative) to 1 (deterministic) (categorical, mixed)
     #[arg(long, value_name = "S", default_value_t = 0.6)]
     pub(crate) separation: f64,
-    /// Share of inner nodes that are observed (random)
+    /// Fraction of inner nodes that are observed (random)
     #[arg(long, value_name = "FRACTION", default_value_t = 0.0)]
     pub(crate) observed_inner: f64,
     /// Model file to write
@@ -466,10 +470,10 @@ pub(crate) struct CompareArgs {
     /// The estimate
     #[arg(value_name = "ESTIMATE")]
     pub(crate) estimate: PathBuf,
-    /// Nodes of BIF models that are hidden
+    /// Hidden nodes of BIF models
     #[arg(long = "hidden", visible_alias = "hidden-nodes", value_name = "A,B", value_delimiter = ',')]
     pub(crate) hidden: Vec<String>,
-    /// Splits to list on either side (0: none)
+    /// Number of splits to list for either tree (0: none)
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) splits: usize,
 }
@@ -490,7 +494,7 @@ pub(crate) struct ExportArgs {
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Data file, directory or pattern of parts: adds the fit, typical rows and badly explained pairs
+    /// Data file, directory or glob of parts: adds the fit, typical rows and poorly explained pairs
     #[arg(value_name = "DATA")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
@@ -505,7 +509,7 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MomentsArgs {
-    /// Data file, directory or pattern of parts ('parts/*.csv', in quotes)
+    /// Data file, directory or glob of parts ('parts/*.csv', in quotes)
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
     #[command(flatten)]
@@ -537,30 +541,30 @@ pub(crate) struct MergeArgs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct DistancesArgs {
-    /// Data file, directory or pattern of parts ('parts/*.csv', in quotes), or .moments
+    /// Data file, directory or glob of parts ('parts/*.csv', in quotes), or .moments
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
     #[command(flatten)]
     pub(crate) reading: DataArgs,
-    /// Output file: .phy or .dist is PHYLIP, else CSV
+    /// Output file: PHYLIP for .phy or .dist, otherwise CSV
     #[arg(short, long, value_name = "D.csv")]
     pub(crate) output: PathBuf,
-    /// Which distance: auto, gaussian, logdet, multivariate, symmetric or canonical
+    /// Distance estimator: auto, gaussian, logdet, multivariate, symmetric or canonical
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) distance: String,
-    /// States of the hidden variables, 2 to 1000 [default: 2]
+    /// Number of states of the hidden variables, 2 to 1000 [default: 2]
     #[arg(long, value_name = "K")]
     pub(crate) hidden_states: Option<usize>,
-    /// Standard errors that a correlation must be from zero for its pair to have a distance; 0 gives every pair one
+    /// Minimum distance of a correlation from zero, in standard errors, for its pair to have a distance; 0 gives every pair one
     #[arg(long, value_name = "Z", default_value_t = 2.0)]
     pub(crate) significance: f64,
-    /// Weight added to each cell of tables of labels
+    /// Pseudo-count added to each cell of label tables
     #[arg(long, value_name = "WEIGHT", default_value_t = 0.0)]
     pub(crate) smoothing: f64,
     /// Write the standard errors of the distances, in the same format
     #[arg(long, value_name = "FILE")]
     pub(crate) errors: Option<PathBuf>,
-    /// Memory that moments may take, such as 8G or 500M [default: three quarters of the machine's]
+    /// Memory limit for moments, such as 8G or 500M [default: three quarters of the machine's]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The flags of `learn` that set [`LearnOptions`]: one line each, and nothing else to add for a new one.
+//! The flags of `learn` that set [`LearnOptions`]. A new flag needs only one line here.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use latentree::learn::LearnOptions;
@@ -22,28 +22,28 @@ const fn flag(path: &'static str, flag: &'static str, value: &'static str, help:
 #[rustfmt::skip]
 pub(crate) const LEARN_FLAGS: [LearnFlag; 23] = [
     flag("structure.learner", "structure", "NAME", "Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind, plrg, reg-clrg, reg-clnj, hclt or levels [default: auto]"),
-    flag("distance.estimator", "distance", "NAME", "Which distance: auto, gaussian, logdet, multivariate, symmetric or canonical [default: auto]"),
-    flag("parameters.hidden_states", "hidden-states", "K|auto", "States of the hidden variables, 2 to 1000, or auto: as many as BIC, or the validation rows, ask for [default: 2; continuous columns alone give Gaussian hidden variables unless this is given]"),
-    flag("parameters.states", "states", "H3=4,H7=3", "States of single hidden nodes of the --tree, 2 to 1000; the others have --hidden-states"),
-    flag("distance.significance", "significance", "Z", "Standard errors that a pair must be from zero to connect two variables: larger cuts off weak ones, 0 keeps all in one tree [default: 2]"),
-    flag("distance.smoothing", "smoothing", "WEIGHT", "Weight added to each cell of tables of labels [default: 0]"),
-    flag("structure.epsilon", "epsilon", "LENGTH", "How much distances may vary within a family (rg, clrg, plrg) [default: three standard errors]"),
-    flag("structure.tau", "tau", "LENGTH", "Longest distance by which families are found (rg, clrg, plrg) [default: by standard errors]"),
-    flag("structure.contract", "contract", "CORRELATION", "Merge adjacent nodes whose correlation exceeds this; none or 0 merges none [default: 0.9; none for auto and likelihood; with --distances edges of no length]"),
+    flag("distance.estimator", "distance", "NAME", "Distance estimator: auto, gaussian, logdet, multivariate, symmetric or canonical [default: auto]"),
+    flag("parameters.hidden_states", "hidden-states", "K|auto", "Number of states of the hidden variables, 2 to 1000, or auto to choose it by BIC or held-out log-likelihood [default: 2; Gaussian hidden variables if all columns are continuous]"),
+    flag("parameters.states", "states", "H3=4,H7=3", "Numbers of states of individual hidden nodes of the --tree, 2 to 1000; the others have --hidden-states"),
+    flag("distance.significance", "significance", "Z", "Minimum significance, in standard errors, for a dependence to connect two variables; larger values isolate weak variables, 0 keeps everything in one tree [default: 2]"),
+    flag("distance.smoothing", "smoothing", "WEIGHT", "Pseudo-count added to each cell of label tables [default: 0]"),
+    flag("structure.epsilon", "epsilon", "LENGTH", "Tolerance for distances within a family (rg, clrg, plrg) [default: three standard errors]"),
+    flag("structure.tau", "tau", "LENGTH", "Maximum distance used to find families (rg, clrg, plrg) [default: from standard errors]"),
+    flag("structure.contract", "contract", "CORRELATION", "Merge adjacent nodes whose correlation exceeds this; none or 0 merges none [default: 0.9; none for auto and likelihood; only edges of length zero with --distances]"),
     flag("structure.bootstrap", "bootstrap", "N", "Share of this many bootstrap replicates that have each split, 1 to 100000"),
     flag("structure.collapse", "collapse", "SUPPORT", "Take out splits whose support is below this, 0 to 1; 0 takes out none [default: those below 0.5 whose removal does not lower BIC; none of --tree and of a named --structure]"),
-    flag("parameters.method", "parameters", "HOW", "How parameters are learned: auto, moments+em, moments, em, distances or none [default: auto]"),
-    flag("parameters.decomposition", "decomposition", "NAME", "How third moments are decomposed: sidiwo, tpm, svd, svtd or als [default: sidiwo]"),
-    flag("parameters.alignment", "alignment", "NAME", "How moments' hidden states are made to agree between tables: linear (by construction) or huang (triplets, aligned afterwards with drawn states) [default: linear]"),
-    flag("em.start", "start", "NAME", "Where EM starts: moments, lcm (a latent class model's classes in every hidden node) or random [default: moments; lcm for --parameters em]"),
-    flag("em.restarts", "restarts", "N", "Starts of EM that are tried (lcm and random), 1 to 10000; half as many of a search by BIC [default: 5]"),
-    flag("em.iterations", "em-iterations", "N", "Most passes of EM over the rows, up to 1000000 [default: 500]"),
-    flag("em.tolerance", "em-tolerance", "GAIN", "Relative gain of the log-likelihood at which EM ends [default: 1e-7]"),
-    flag("em.smoothing", "em-smoothing", "WEIGHT", "Pseudo-count that EM adds to every cell of its tables [default: 0.01; chosen with --select validation]"),
-    flag("selection.validation", "validation", "FILE|FRACTION", "Rows to validate on: EM stops where their likelihood stops rising. A file with the same columns, or a share of the rows such as 0.1"),
+    flag("parameters.method", "parameters", "HOW", "Method for the parameters: auto, moments+em, moments, em, distances or none [default: auto]"),
+    flag("parameters.decomposition", "decomposition", "NAME", "Decomposition of third moments: sidiwo, tpm, svd, svtd or als [default: sidiwo]"),
+    flag("parameters.alignment", "alignment", "NAME", "How hidden states from moments are aligned between tables: linear (by construction) or huang (triplets, aligned afterwards with sampled states) [default: linear]"),
+    flag("em.start", "start", "NAME", "Starting point of EM: moments, lcm (the classes of a latent class model in every hidden node) or random [default: moments; lcm for --parameters em]"),
+    flag("em.restarts", "restarts", "N", "Number of EM starts (lcm and random), 1 to 10000; half as many in a search by BIC [default: 5]"),
+    flag("em.iterations", "em-iterations", "N", "Maximum number of EM passes over the rows, up to 1000000 [default: 500]"),
+    flag("em.tolerance", "em-tolerance", "GAIN", "Stop EM when the relative gain in log-likelihood falls below this [default: 1e-7]"),
+    flag("em.smoothing", "em-smoothing", "WEIGHT", "Pseudo-count that EM adds to every cell of its tables [default: 0.01; searched over with --select validation]"),
+    flag("selection.validation", "validation", "FILE|FRACTION", "Validation rows: EM stops when their log-likelihood stops rising. A file with the same columns, or a fraction of the rows such as 0.1"),
     flag("selection.criterion", "select", "CRITERION", "Search for the best tree (with --structure auto) and numbers of states by this: bic, validation (the likelihood of the --validation rows), or none: learn one tree [default: bic; validation with --validation]"),
     flag("selection.effort", "effort", "EFFORT", "How much work the search does, counted in work and not in seconds: quick (no search), normal or thorough [default: normal]"),
-    flag("selection.accept", "accept", "V3,V7", "With reg-clrg and reg-clnj, take the candidates of these inner nodes only"),
+    flag("selection.accept", "accept", "V3,V7", "With reg-clrg and reg-clnj, accept only the candidates of these inner nodes"),
 ];
 
 /// The options that were given, by their paths.

@@ -1,7 +1,8 @@
-//! The `latentree` command line as a library: the verbs over the `latentree` crate, for the program and for the Python package's command.
+//! The `latentree` command line as a library: the verbs over the `latentree` crate, for the program and for the Python package's
+//! command.
 //!
-//! [`main_with`] is all there is to it: arguments in, an [`ExitStatus`] out. It never ends the process by itself, except where a step does not
-//! stop after [`request_stop`].
+//! [`main_with`] is all there is to it: arguments in, an [`ExitStatus`] out. It never ends the process by itself, except where a
+//! step does not stop after [`request_stop`].
 
 mod args;
 mod commands;
@@ -75,9 +76,11 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Runs the command with its arguments, the first of which is the program's name. Results are on standard output when this returns.
+/// Runs the command with its arguments, the first of which is the program's name. Results are on standard output when this
+/// returns.
 ///
-/// Only one command may run at a time in a process: they share the signals and the panic hook, which is the caller's again afterwards.
+/// Only one command may run at a time in a process: they share the signals and the panic hook, which is the caller's again
+/// afterwards.
 ///
 /// # Example
 /// ```
@@ -121,7 +124,7 @@ fn status_of(outcome: Result<Result<(), Failure>, String>, printer: &Printer) ->
             if error.is_cancelled() { ExitStatus::Stopped } else { ExitStatus::Failure }
         }
         Err(panic) => {
-            printer.error(&format!("{panic}\nthis is a bug in latentree, not a mistake of yours; please report it"));
+            printer.error(&format!("{panic}\nthis is a bug in latentree; please report it"));
             ExitStatus::Bug
         }
     }
@@ -129,8 +132,8 @@ fn status_of(outcome: Result<Result<(), Failure>, String>, printer: &Printer) ->
 
 /// Does the work; if it panics, the message of the panic.
 ///
-/// A panic is kept, not printed: readers catch those of file libraries on damaged files and report an error of their own. One that gets here is a bug
-/// of ours. The hook that was there before is there again afterwards.
+/// A panic is kept, not printed: readers catch those of file libraries on damaged files and report an error of their own. One
+/// that gets here is a bug of ours. The hook that was there before is there again afterwards.
 fn catching_panics<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static PANIC: Mutex<String> = Mutex::new(String::new());
     let before = std::panic::take_hook();

@@ -1,4 +1,4 @@
-//! What the program says: results on standard output, everything else on standard error.
+//! Output: results go to standard output, everything else to standard error.
 #![expect(clippy::print_stderr, reason = "this is the one place that prints")]
 
 use std::io::{self, IsTerminal, Write};

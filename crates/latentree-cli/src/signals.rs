@@ -1,7 +1,7 @@
 //! What happens when the user or the system asks the command to stop: Ctrl-C (SIGINT), SIGTERM and SIGHUP.
 //!
-//! The first request lets the running step end and tidy up. If that takes too long, or on a second request, temporary files are removed and
-//! the process ends at once.
+//! The first request lets the running step end and tidy up. If that takes too long, or on a second request, temporary files are
+//! removed and the process ends at once.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -29,8 +29,8 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Asks the running command to stop and to tidy up. It ends with [`ExitStatus::Stopped`].
 ///
-/// If the command is still there after five seconds, or when this is called a second time, temporary files are removed and the process ends at
-/// once.
+/// If the command is still there after five seconds, or when this is called a second time, temporary files are removed and the
+/// process ends at once.
 pub fn request_stop() {
     if STOP.swap(true, Ordering::Relaxed) {
         end_process();

@@ -1,4 +1,4 @@
-//! The command line, for the command that comes with the package.
+//! The command line, for the command included in the package.
 
 use std::ffi::OsString;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -14,8 +14,8 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Runs the command with arguments as in `sys.argv[1:]`; gives its exit status.
 ///
-/// It runs on another thread. This one looks for signals: whatever a handler of Python raises asks the command to stop, so that files in the making
-/// are removed before this returns.
+/// It runs on another thread. This one looks for signals: whatever a handler of Python raises asks the command to stop, so that
+/// files in the making are removed before this returns.
 #[pyfunction]
 pub(crate) fn run_command_line(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
     let (sender, receiver) = sync_channel(1);

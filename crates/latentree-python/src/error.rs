@@ -1,4 +1,4 @@
-//! The library's errors as Python's.
+//! Conversion of the library's errors to Python exceptions.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -120,8 +120,8 @@ const VALUES: [&str; 26] = [
     "validation",
 ];
 
-/// A message for callers of Python: options have the names of Python's arguments (`n_states` for `parameters.hidden_states`) and their
-/// values are quoted, and nothing is said of files where a table was given.
+/// A message for callers of Python: options have the names of Python's arguments (`n_states` for `parameters.hidden_states`) and
+/// their values are quoted, and nothing is said of files where a table was given.
 pub(crate) fn with_python_names(message: &str) -> String {
     // Marks where values may follow: no message has this character.
     const MARK: char = '\u{1}';
@@ -169,7 +169,7 @@ pub(crate) fn python_message(message: &str) -> String {
 pub(crate) fn bug(panic: &(dyn Any + Send)) -> PyErr {
     let message = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     let message = message.unwrap_or("no message");
-    PyRuntimeError::new_err(format!("{message}: this is a bug in latentree, not a mistake of yours; please report it"))
+    PyRuntimeError::new_err(format!("{message}: this is a bug in latentree; please report it"))
 }
 
 /// Runs a conversion; a panic in it becomes an error.

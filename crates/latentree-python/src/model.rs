@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! Queries to a model.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -345,7 +345,7 @@ impl Model {
         matrix(py, values, n_rows, n_columns)
     }
 
-    /// Log-probability of what is given, and of each node asked for its probabilities, or mean and variance.
+    /// Log-likelihood of the evidence, and the probabilities, or mean and variance, of each queried node.
     fn query(&self, given: Vec<(String, String)>, of: Vec<String>) -> PyResult<(f64, Vec<Vec<f64>>)> {
         guarded(|| {
             let (evidence, nodes) = (self.evidence(&given)?, self.nodes_named(&of)?);
@@ -354,7 +354,8 @@ impl Model {
         })
     }
 
-    /// The joint distribution of nodes: (probabilities, nothing) with the last node's state running fastest, or (means, covariances).
+    /// The joint distribution of nodes: (probabilities, nothing) with the last node's state running fastest, or (means,
+    /// covariances).
     fn joint(&self, given: Vec<(String, String)>, of: Vec<String>) -> PyResult<(Vec<f64>, Option<Vec<f64>>)> {
         guarded(|| {
             let (evidence, nodes) = (self.evidence(&given)?, self.nodes_named(&of)?);

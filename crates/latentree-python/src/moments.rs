@@ -1,4 +1,4 @@
-//! Statistics of rows that update, merge and travel as bytes.
+//! Statistics of rows that can be updated, merged and serialised.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Arrays of numpy as a table. They are read where they are; of a dense table one column at a time is copied before it is coded.
+//! NumPy arrays as a table. They are read in place; a dense table is copied one column at a time before it is encoded.
 
 use std::collections::HashMap;
 use std::sync::Arc;

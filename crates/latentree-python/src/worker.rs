@@ -1,4 +1,4 @@
-//! Work on other threads: the interpreter is free meanwhile, Ctrl-C is seen at once, and progress is shown.
+//! Work on other threads, so that the interpreter stays free, Ctrl-C takes effect at once, and progress is shown.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -76,7 +76,8 @@ fn pool(n_jobs: usize) -> PyResult<Arc<ThreadPool>> {
 
 /// Does work on `n_jobs` threads (0: all cores). `display(stage, done, total)` is called now and then.
 ///
-/// At Ctrl-C the work is told to stop. It looks at that now and then; where it does not soon, it is left to end by itself and the call returns.
+/// At Ctrl-C the work is told to stop. It looks at that now and then; where it does not soon, it is left to end by itself and the
+/// call returns.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     n_jobs: usize,

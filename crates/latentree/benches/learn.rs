@@ -1,4 +1,5 @@
-//! Speed of learning from end to end on public data, where they are at hand (`LATENTREE_DATA`, or `shared/data` beside the repository).
+//! Speed of learning from end to end on public data, where they are at hand (`LATENTREE_DATA`, or `shared/data` beside the
+//! repository).
 //!
 //! 1. 20 newsgroups (16,242 × 100): the tree of `clnj` and EM to a relative gain of 1e-7;
 //! 2. KOS bag of words as presence (3,430 × 6,906): the tree of `clnj` and 50 passes of EM.

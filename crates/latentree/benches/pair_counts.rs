@@ -1,7 +1,7 @@
 //! Times of pair moments: sparse binary, dense binary and dense continuous data, beside scipy where it is installed.
 //!
-//! `cargo bench --bench pair_counts [-- sparse|binary|continuous]`; `LATENTREE_PYTHON` names the Python to ask for scipy (default `python3`), and
-//! `LATENTREE_BENCH_SCALE` divides the numbers of rows (CI uses 100).
+//! `cargo bench --bench pair_counts [-- sparse|binary|continuous]`; `LATENTREE_PYTHON` names the Python to ask for scipy (default
+//! `python3`), and `LATENTREE_BENCH_SCALE` divides the numbers of rows (CI uses 100).
 #![allow(missing_docs, clippy::print_stdout)]
 
 use std::io::Write;

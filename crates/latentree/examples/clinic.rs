@@ -1,7 +1,7 @@
 //! Makes the clinic example: 5,000 made-up patients and 40 diagnoses, from a hand-written model of comorbidity.
 //!
-//! Twelve hidden conditions in two levels: three broad ones (cardiometabolic, ageing, mind) and nine under them, each with four or
-//! five diagnoses. No number comes from real patients; they only have the right order of size.
+//! Twelve hidden conditions in two levels: three broad ones (cardiometabolic, ageing, mind) and nine under them, each with four
+//! or five diagnoses. No number comes from real patients; they only have the right order of size.
 //!
 //! `cargo run --release --example clinic -- examples` writes `clinic.truth.json` and `clinic.csv`.
 

@@ -1,4 +1,4 @@
-//! The one error of the crate.
+//! The error type of the crate.
 //!
 //! Every public function that can fail on what a user gave returns [`Error`]. It is a single type because callers do the
 //! same with all of it: show the message, which says what failed, where, and what to try. Predicates such as
@@ -169,8 +169,8 @@ pub enum Error {
     },
     /// An option's value is out of its range.
     ///
-    /// Options are named by their paths, in backticks here and in all other messages: `` `em.smoothing` ``. A shell replaces them by its own
-    /// spelling; see [`spelled`](crate::spelled).
+    /// Options are named by their paths, in backticks here and in all other messages: `` `em.smoothing` ``. A shell replaces them
+    /// by its own spelling; see [`spelled`](crate::spelled).
     #[error("`{option}`: {problem}")]
     Option {
         /// Path of the option, such as `em.smoothing`.
@@ -179,7 +179,7 @@ pub enum Error {
         problem: String,
     },
     /// Two inputs that should fit together do not.
-    #[error("{left} and {right} do not fit together: {problem}")]
+    #[error("{left} and {right} are incompatible: {problem}")]
     Mismatch {
         /// The first input.
         left: String,

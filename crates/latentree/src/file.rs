@@ -1,4 +1,4 @@
-//! Files in and out: decompression by the first bytes, compression by the ending, outputs that are never half written.
+//! File input and output: decompression by the first bytes, compression by extension, and atomic writes.
 
 mod same_file;
 mod unfinished;
@@ -66,8 +66,8 @@ impl<R: Read> Read for Decompressing<R> {
                 // The system's own errors speak for themselves.
                 _ if error.raw_os_error().is_some() => return error,
                 io::ErrorKind::Interrupted => return error,
-                io::ErrorKind::UnexpectedEof => format!("its {format} data are cut off; copy or make it again"),
-                _ => format!("its {format} data are damaged ({error}); copy or make it again"),
+                io::ErrorKind::UnexpectedEof => format!("its {format} data are truncated; copy or recreate the file"),
+                _ => format!("its {format} data are damaged ({error}); copy or recreate the file"),
             };
             io::Error::new(io::ErrorKind::InvalidData, meaning)
         })
@@ -97,7 +97,7 @@ pub fn known_ending(path: &Path, what: &str, known: &[&str]) -> Result<String> {
         return Ok(ending);
     }
     let known: Vec<String> = known.iter().map(|ending| format!(".{ending}")).collect();
-    let problem = format!("{}: .{ending} is no ending of {what}; use {}", path.display(), known.join(", "));
+    let problem = format!("{}: .{ending} is not an extension of {what}; use {}", path.display(), known.join(", "));
     Err(Error::option("output", problem))
 }
 
@@ -115,7 +115,8 @@ pub fn write_atomically(path: &Path, write: impl FnOnce(&mut dyn Write) -> Resul
 /// Checks that a file can be written, without changing anything: before work that takes long, not after it.
 ///
 /// # Errors
-/// [`Error::Io`] if its folder does not exist or does not let a file be created, or if an existing file is write-protected or a folder.
+/// [`Error::Io`] if its folder does not exist or does not let a file be created, or if an existing file is write-protected or a
+/// folder.
 ///
 /// # Example
 /// ```
@@ -141,8 +142,8 @@ fn is_device(path: &Path) -> bool {
 
 /// A file that comes to be only when [`finish`](Self::finish) has succeeded; dropped before, it leaves no trace.
 ///
-/// `.gz` and `.zst` endings compress. Standard output (`-`), devices and pipes are written to directly. A symbolic link is followed; a file
-/// that is replaced hands its permissions on to the new one.
+/// `.gz` and `.zst` endings compress. Standard output (`-`), devices and pipes are written to directly. A symbolic link is
+/// followed; a file that is replaced hands its permissions on to the new one.
 pub struct AtomicWriter {
     path: PathBuf,
     out: Compression,
@@ -308,7 +309,8 @@ impl Partial {
         self.file.sync_all()?;
         std::fs::rename(&self.path, &self.target)?;
         self.kept = true;
-        // The rename is safe from a power failure once its folder is. Some file systems cannot say so, and the file is complete either way.
+        // The rename is safe from a power failure once its folder is. Some file systems cannot say so, and the file is complete
+        // either way.
         #[cfg(unix)]
         if let Some(Ok(folder)) = self.target.parent().map(File::open) {
             let _ = folder.sync_all();
@@ -382,7 +384,7 @@ mod tests {
             for length in (4..bytes.len()).step_by(97).chain([bytes.len() - 1]) {
                 std::fs::write(&path, &bytes[..length]).unwrap();
                 let error = open(&path).unwrap().read_to_end(&mut Vec::new()).unwrap_err();
-                assert!(error.to_string().contains("cut off"), "{name} after {length} bytes: {error}");
+                assert!(error.to_string().contains("truncated"), "{name} after {length} bytes: {error}");
             }
         }
     }

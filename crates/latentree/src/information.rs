@@ -1,6 +1,7 @@
-//! The shared floor: mutual information, in nats, and the Bayesian information criterion.
+//! Mutual information, in nats, and the Bayesian information criterion.
 
-/// Pointwise mutual information `ln(n(a, b) n / (n(a) n(b)))` of counts or shares of a total n; zero for an empty cell, which has no weight.
+/// Pointwise mutual information `ln(n(a, b) n / (n(a) n(b)))` of counts or shares of a total n; zero for an empty cell, which has
+/// no weight.
 pub(crate) fn pointwise(joint: f64, a: f64, b: f64, total: f64) -> f64 {
     if joint > 0.0 { (joint * total / (a * b)).ln() } else { 0.0 }
 }
@@ -33,7 +34,8 @@ pub(crate) fn of_table(prior: &[f64], table: &[f64], n_states: usize) -> f64 {
     total.max(0.0)
 }
 
-/// Mutual information `−½ ln(1 − ρ²)` of two Gaussian variables. Two copies of one column have ρ = 1: as strong as can be, but finite.
+/// Mutual information `−½ ln(1 − ρ²)` of two Gaussian variables. Two copies of one column have ρ = 1: as strong as can be, but
+/// finite.
 pub(crate) fn of_correlation(correlation: f64) -> f64 {
     -0.5 * (1.0 - correlation.powi(2)).max(1e-300).ln()
 }

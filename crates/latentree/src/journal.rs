@@ -1,9 +1,10 @@
-//! What a run has found so far, in a directory: a run that is started again with the same data and options finds it there and goes on.
+//! What a run has found so far, in a directory: a run that is started again with the same data and options finds it there and
+//! goes on.
 //!
-//! Learning is deterministic, so an answer that is known need not be found again, and one that is lost is found again with the same bytes.
-//! Entries are therefore independent of each other: each is a file of its own, written beside and renamed, with the digest of its content in
-//! its first line. One that is cut or changed counts as lost. Their names are digests of the run (data, options and version) and of the
-//! question. The directory is locked while a run uses it.
+//! Learning is deterministic, so an answer that is known need not be found again, and one that is lost is found again with the
+//! same bytes. Entries are therefore independent of each other: each is a file of its own, written beside and renamed, with the
+//! digest of its content in its first line. One that is cut or changed counts as lost. Their names are digests of the run (data,
+//! options and version) and of the question. The directory is locked while a run uses it.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -36,9 +37,10 @@ impl Journal {
         let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(Error::io("write", &path))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { directory: directory.to_owned(), run: String::new(), _lock: lock }),
-            Err(TryLockError::WouldBlock) => {
-                Err(Error::data(Place::file(directory), "another run uses it; wait for its end, or give another directory"))
-            }
+            Err(TryLockError::WouldBlock) => Err(Error::data(
+                Place::file(directory),
+                "another run is using it; wait until it ends, or choose another directory",
+            )),
             Err(TryLockError::Error(error)) => Err(Error::io("lock", &path)(error)),
         }
     }
@@ -54,7 +56,7 @@ impl Journal {
             Ok(text) if text.trim() == self.run => {}
             Ok(_) => {
                 let problem =
-                    "it holds the state of another run: other data, options or version; give another directory, or empty it";
+                    "it belongs to another run with other data, options or version; choose another directory, or empty it";
                 return Err(Error::data(Place::file(&self.directory), problem));
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -123,7 +125,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = |run: &str| Journal::open(folder.path()).and_then(|journal| journal.for_run(run));
         let journal = open("a").unwrap();
-        assert!(open("a").unwrap_err().to_string().contains("another run uses it"));
+        assert!(open("a").unwrap_err().to_string().contains("another run is using it"));
         assert_eq!(journal.get("fit", b"q").unwrap(), None);
         journal.put("fit", b"q", b"answer\nof two lines").unwrap();
         assert_eq!(journal.get("fit", b"q").unwrap().as_deref(), Some(b"answer\nof two lines".as_slice()));

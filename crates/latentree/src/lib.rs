@@ -3,7 +3,7 @@
 //! ```
 //! use latentree::{Evidence, Inference, Learning};
 //!
-//! // 5,000 made-up patients and 40 diagnoses, with missing cells.
+//! // 5,000 simulated patients and 40 diagnoses, with missing cells.
 //! let mut table = latentree::open("../../examples/clinic.csv")?;
 //! let learned = Learning::new().learn(&mut table)?;
 //! assert!(learned.tree().find("h1").is_some());
@@ -19,43 +19,44 @@
 //! # Ok::<(), latentree::Error>(())
 //! ```
 //!
-//! [`open`] and [`Learning::learn`] use the defaults. Call [`data::open`] to say how a file is read, and [`Learning::run`] to learn from moments or
-//! distances or to watch and stop the work by an [`Observer`].
+//! [`open`] and [`Learning::learn`] use the defaults. Call [`data::open`] to control how a file is read, and [`Learning::run`] to
+//! learn from moments or distances, or to follow and cancel the work through an [`Observer`].
 //!
 //! # The path of the data
-//! The folders are the path of the data; each arrow is a plain public type that can be saved, printed and fed back in. A module imports only the ones
-//! before it, which `scripts/module_order` checks:
+//! Modules follow the path of the data. The types between them are plain and public: they can be saved, printed and fed back in.
+//! A module imports only modules before it; `scripts/module_order` checks this.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | [`data`] | a table becomes batches of typed cells ([`data::Schema`], [`data::Dataset`], readers and writers) |
-//! | [`moments`] | rows become mergeable statistics ([`moments::PairMoments`]) |
-//! | `coordinates` | variables of many labels become a few numbers |
-//! | [`distance`] | statistics become additive distances ([`distance::DistanceMatrix`]) |
-//! | [`structure`] | distances become a tree |
+//! | [`data`] | turns a table into batches of typed cells ([`data::Schema`], [`data::Dataset`], readers and writers) |
+//! | [`moments`] | turns rows into mergeable statistics ([`moments::PairMoments`]) |
+//! | `coordinates` | reduces variables with many labels to a few numbers |
+//! | [`distance`] | turns statistics into additive distances ([`distance::DistanceMatrix`]) |
+//! | [`structure`] | turns distances into a tree |
 //! | [`model`] | a tree with distributions ([`model::LatentTree`]) |
-//! | [`mod@format`] | models and trees as files: JSON, Newick, BIF, XMLBIF, DOT, GraphML, text |
+//! | [`mod@format`] | reads and writes models and trees: JSON, Newick, BIF, XMLBIF, DOT, GraphML, text |
 //! | [`inference`] | exact answers, linear in the tree ([`inference::Inference`]) |
-//! | [`parameters`] | a tree and statistics become a model; [`parameters::em`] fits it to rows by maximum likelihood |
-//! | [`selection`] | which tree, and how many states |
+//! | [`parameters`] | turns a tree and statistics into a model; [`parameters::em`] fits it to rows by maximum likelihood |
+//! | [`selection`] | chooses the tree and the numbers of states |
 //! | [`report`] | goodness of fit, comparisons, the page |
 //! | [`learn`] | the whole path in one call |
 //! | [`simulate`] | known models, for tests, benches and users |
 //!
-//! The floor they share is [`tree`] (an arena tree and its splits), [`linalg`], [`tensor`] (third moments and their components), [`mod@file`], [`limits`], `journal`,
-//! `information` (mutual information and BIC), the [`Observer`] and the one [`Error`].
+//! The shared base modules are [`tree`] (an arena tree and its splits), [`linalg`], [`tensor`] (third moments and their
+//! components), [`mod@file`], [`limits`], `journal`, `information` (mutual information and BIC), the [`Observer`] and the
+//! [`Error`] type.
 //!
 //! # A known model
 //! ```
 //! use latentree::simulate::{ParameterFamily, Shape, Simulation};
 //! use latentree::{Evidence, Inference};
 //!
-//! // A known model: one hidden variable of two states behind five binary ones.
+//! // A known model: one hidden variable with two states behind five binary ones.
 //! let family = ParameterFamily::Categorical { states: 2, hidden_states: 2, separation: 0.7 };
 //! let model = Simulation::new(Shape::Star, 5).family(family).model()?;
 //! let inference = Inference::new(&model);
 //!
-//! // What the hidden variable is when x1 is 1, and how probable that is.
+//! // The posterior of the hidden variable given x1 = 1, and the likelihood of this evidence.
 //! let mut evidence = Evidence::none(&model);
 //! evidence.set(&model, "x1", "1")?;
 //! let answer = inference.query(&evidence, &[model.find("h1")?])?;
@@ -75,7 +76,8 @@
 //! ```
 //!
 //! The library never prints, keeps no global state but the names of its temporary files
-//! ([`remove_unfinished`](file::remove_unfinished)), and gives the same bytes for the same seed and data at any number of threads. Progress and cancelling go through an [`Observer`].
+//! ([`remove_unfinished`](file::remove_unfinished)), and gives the same bytes for the same seed and data at any number of
+//! threads. Progress and cancelling go through an [`Observer`].
 
 mod coordinates;
 pub mod data;

@@ -1,7 +1,8 @@
-//! Upper limits of the numbers that size something.
+//! Upper limits for options that determine a size.
 //!
-//! A larger number is a mistake of typing or of units: it is refused with the range that is allowed, before anything is allocated. What fits the
-//! limits may still be too large together with the data; [`MemoryBudget`](crate::MemoryBudget) is for that.
+//! A larger number is a mistake of typing or of units: it is refused with the range that is allowed, before anything is
+//! allocated. What fits the limits may still be too large together with the data; [`MemoryBudget`](crate::MemoryBudget) is for
+//! that.
 
 use std::ops::RangeInclusive;
 

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 
 /// Bytes that large structures (pair moments, models, expected counts, rows) may take.
 ///
-/// An estimate that exceeds the budget is an error with a remedy, before any work is done; an allocation that fails would end the process.
-/// Each structure is checked by itself: the budget is a guard, not an account of everything the process holds.
+/// An estimate that exceeds the budget is an error with a remedy, before any work is done; an allocation that fails would end the
+/// process. Each structure is checked by itself: the budget is a guard, not an account of everything the process holds.
 ///
 /// # Example
 /// ```
@@ -88,7 +88,7 @@ impl FromStr for MemoryBudget {
 
     /// A number of bytes, or of K, M, G or T (powers of 1024; `KiB`, `MB` and the like mean the same), such as `8G` or `1.5GiB`.
     fn from_str(text: &str) -> Result<Self> {
-        let invalid = || Error::option("learn.memory", format!("{text:?} is not a size such as 8G or 500M, from 1M up"));
+        let invalid = || Error::option("learn.memory", format!("{text:?} is not a size of at least 1M, such as 8G or 500M"));
         let trimmed = text.trim();
         let at = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
         let (number, unit) = trimmed.split_at(at);

@@ -1,4 +1,4 @@
-//! Options: values that are written by their names, and messages that name options.
+//! Options: values with names, and messages that refer to options.
 
 /// Serialises a type as its `name()` and reads it by its `FromStr`.
 macro_rules! by_name {
@@ -22,8 +22,8 @@ pub(crate) use by_name;
 
 /// A message with its options spelled as a shell's users write them.
 ///
-/// The library names options by their paths, in backticks: `` `em.smoothing`: -1 given ``. `spell` gives what to write for a path, without the
-/// backticks; what it does not know stays as it is.
+/// The library names options by their paths, in backticks: `` `em.smoothing`: -1 given ``. `spell` gives what to write for a
+/// path, without the backticks; what it does not know stays as it is.
 ///
 /// # Example
 /// ```

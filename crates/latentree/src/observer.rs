@@ -1,4 +1,4 @@
-//! Progress out, cancelling in: the library never prints and never looks at the clock for its callers.
+//! Progress and cancellation: the library never prints and never checks the clock for its callers.
 
 /// Told about progress, and asked whether to stop. All methods have defaults that do nothing.
 pub trait Observer: Sync {

@@ -16,7 +16,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<Reader> {
 }
 
 impl Learning {
-    /// Learns from a table with nobody watching, and keeps its rows in memory if they fit; [`run`](Self::run) takes other sources and an observer.
+    /// Learns from a table with nobody watching, and keeps its rows in memory if they fit; [`run`](Self::run) takes other sources
+    /// and an observer.
     ///
     /// # Errors
     /// Those of [`run`](Self::run).

@@ -11,10 +11,10 @@ pub(crate) fn data_file(name: &str) -> Option<PathBuf> {
     let is_asked_for = named.is_some();
     let folder = named.unwrap_or_else(beside);
     if !folder.is_dir() {
-        assert!(!is_asked_for, "LATENTREE_DATA names {}, which is not there", folder.display());
+        assert!(!is_asked_for, "LATENTREE_DATA is set to {}, which does not exist", folder.display());
         #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
         {
-            eprintln!("skipped: {name} is not at hand; set LATENTREE_DATA to the folder of data sets");
+            eprintln!("skipped: {name} not found; set LATENTREE_DATA to the directory of data sets");
         }
         return None;
     }

@@ -1,4 +1,4 @@
-//! `compare TRUE ESTIMATE`: trees or models side by side.
+//! `compare TRUE ESTIMATE`: compares trees or models.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::printer::{Printer, number, shown};
 
 pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
     if is_stream(&args.truth) && is_stream(&args.estimate) {
-        return Err(Error::option("-", "only one of the two can come from standard input; give a file for the other").into());
+        return Err(Error::option("-", "only one of the two can come from standard input; use a file for the other").into());
     }
     let truth = open(&args.truth, &args.hidden)?;
     let estimate = open(&args.estimate, &args.hidden)?;

@@ -79,7 +79,7 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
             writeln!(out, "not zero    {nonzero} cells{numeric} ({:.2}%)", 100.0 * nonzero_share)?;
         }
         match weak {
-            Some(weak) => writeln!(out, "weak pairs  {} of {} cannot be told from independent", weak.weak, weak.pairs)?,
+            Some(weak) => writeln!(out, "weak pairs  {} of {} show no significant dependence", weak.weak, weak.pairs)?,
             None => writeln!(out, "weak pairs  not counted for more than {MOST_PAIRED} columns")?,
         }
         writeln!(out, "\n{}", table(&["variable", "kind", "missing", "values"], rows, 4))?;

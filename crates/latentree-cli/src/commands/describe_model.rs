@@ -1,4 +1,4 @@
-//! `describe MODEL [DATA]`: what a model says, and how good it is.
+//! `describe MODEL [DATA]`: summarises a model and its fit.
 
 use std::io::{self, Write};
 

@@ -13,7 +13,7 @@ use crate::args::DistancesArgs;
 use crate::printer::{Printer, number};
 
 /// Why moments take no options about reading data.
-pub(super) const MOMENTS_ARE_READ: &str = "it says how data are read, and moments are given";
+pub(super) const MOMENTS_ARE_READ: &str = "it controls how data are read, but the input is a moments file";
 
 pub(crate) fn run(args: &DistancesArgs, printer: &Printer) -> Result<(), Failure> {
     Files::new()

@@ -1,4 +1,4 @@
-//! `export MODEL --format F -o OUT`: other programs' formats.
+//! `export MODEL --format F -o OUT`: converts a model to another format.
 
 use latentree::Result;
 use latentree::format::{Format, ModelFile, View, export};

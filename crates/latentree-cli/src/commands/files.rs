@@ -1,4 +1,4 @@
-//! The files of a verb, looked at before anything is read: no output may be an input or another output, and all must be writable.
+//! Checks of a command's files before anything is read: no output may be an input or another output, and all must be writable.
 
 use std::path::Path;
 
@@ -65,7 +65,8 @@ impl<'a> Files<'a> {
         self
     }
 
-    /// Fails if an output would overwrite an input or another output, would be taken for a part of the data, or cannot be written.
+    /// Fails if an output would overwrite an input or another output, would be taken for a part of the data, or cannot be
+    /// written.
     pub(super) fn check(self) -> Result<()> {
         if self.outputs.is_empty() {
             return Ok(());
@@ -95,7 +96,7 @@ impl<'a> Files<'a> {
             }
             if let Some((input, files)) = parts.iter().find(|(_, files)| !is_stream(path) && files.would_take(path)) {
                 let problem = format!(
-                    "{} would be taken for a part of {} when this is read as {input} the next time; write it elsewhere",
+                    "{} would become a part of {}, which is read as {input}; write it elsewhere",
                     path.display(),
                     files.path().display()
                 );
@@ -106,7 +107,7 @@ impl<'a> Files<'a> {
                 let place = if is_stream(path) { "standard output".to_owned() } else { path.display().to_string() };
                 return Err(Error::option(
                     name,
-                    format!("{place} is the same place as {other}; give each output a file of its own"),
+                    format!("{place} is the same place as {other}; use a different file for each output"),
                 ));
             }
         }

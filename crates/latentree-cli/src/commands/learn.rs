@@ -42,7 +42,7 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     let mut learning = learning(args, provenance, seed)?;
     let validation_file = validation_file(args);
     if provenance.is_some_and(|it| it.options.contains_key("validation")) && args.options.get("selection.validation").is_none() {
-        let problem = "the model was learned with validation rows of a file; give --validation FILE";
+        let problem = "the model was learned with validation rows from a file; pass --validation FILE";
         return Err(Error::option("--from", problem).into());
     }
     check_checkpoint(args)?;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
         .distances
         .as_ref()
         .or(args.data.as_ref())
-        .ok_or_else(|| Error::option("--distances", "give DATA, or a matrix of distances"))?;
+        .ok_or_else(|| Error::option("--distances", "pass DATA or a distance matrix"))?;
     Files::new()
         .data_if("DATA", args.data.as_deref())
         .input_if("--distances", args.distances.as_deref())
@@ -148,19 +148,19 @@ fn check_checkpoint(args: &LearnArgs) -> Result<()> {
         checkpoint.ancestors().find_map(|it| if it.as_os_str().is_empty() { Path::new(".") } else { it }.canonicalize().ok());
     match (data, real) {
         (Some(data), Some(real)) if real.starts_with(&data) => {
-            let problem = format!("{} is inside the directory of the data; give one outside of it", checkpoint.display());
+            let problem = format!("{} is inside the data directory; choose one outside it", checkpoint.display());
             Err(Error::option("--checkpoint", problem))
         }
         _ => Ok(()),
     }
 }
 
-/// The options: those of `--from`, with what is given on the command line.
+/// The options of `--from`, overridden by those on the command line.
 fn learning(args: &LearnArgs, from: Option<&Provenance>, seed: Option<u64>) -> Result<Learning> {
     let mut options = match (&args.from, from) {
         (Some(path), Some(provenance)) => {
             let learn = provenance.learn.clone().ok_or_else(|| {
-                Error::option("learn.from", format!("{} does not say with which options it was learned", path.display()))
+                Error::option("learn.from", format!("{} does not record the options it was learned with", path.display()))
             })?;
             LearnOptions::from_json(learn)?
         }
@@ -205,7 +205,7 @@ fn validation(path: &Path, args: &LearnArgs, schema: &Arc<Schema>, printer: &Pri
             left: "the data".to_owned(),
             right: path.display().to_string(),
             problem: format!(
-                "{} columns of the data are not there: {}; give rows with the same columns",
+                "{} columns of the data are missing: {}; use rows with the same columns",
                 absent.len(),
                 names(absent)
             ),
@@ -227,7 +227,7 @@ fn with_reading_of(args: &LearnArgs, from: Option<&Provenance>) -> Result<LearnA
             read.extend(given.clone());
         }
         args.reading = serde_json::from_value(read)
-            .map_err(|error| Error::option("learn.from", format!("how its data were read is not understood: {error}")))?;
+            .map_err(|error| Error::option("learn.from", format!("its reading options are invalid: {error}")))?;
     }
     Ok(args)
 }
@@ -238,10 +238,10 @@ fn open(args: &LearnArgs, path: &Path, printer: &Printer) -> Result<Opened> {
         if given.iter().any(|path| args.options.get(path).is_some()) {
             return Err(Error::option(
                 "--distances",
-                "the distances are given: leave out --distance, --hidden-states and --smoothing",
+                "the distances are given; omit --distance, --hidden-states and --smoothing",
             ));
         }
-        refuse_reading(&args.reading, "it says how data are read, and a matrix of distances is given")?;
+        refuse_reading(&args.reading, "it controls how data are read, but the input is a distance matrix")?;
         return Ok(Opened::Distances(DistanceMatrix::read(path)?));
     }
     if latentree::file::ending(path) == "moments" {

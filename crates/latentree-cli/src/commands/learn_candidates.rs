@@ -1,4 +1,4 @@
-//! `learn DATA --candidates`: what regularised Chow–Liu grouping chooses from.
+//! `learn DATA --candidates`: lists the candidates of regularised Chow–Liu grouping.
 
 use latentree::selection::Candidates;
 use serde_json::{Value, json};
@@ -48,6 +48,6 @@ pub(crate) fn show(candidates: &Candidates, printer: &Printer) -> std::io::Resul
     printer.result(&json!({"candidates": list}), |out| {
         let header = ["inner node", "neighbours", "hidden", "log-likelihood", "parameters", "BIC gain"];
         writeln!(out, "{}", table(&header, rows, 2))?;
-        writeln!(out, "\n--structure reg-clnj takes those that gain; --accept NAME,NAME takes the ones you name")
+        writeln!(out, "\n--structure reg-clnj accepts those that gain; --accept NAME,NAME accepts the ones you name")
     })
 }

@@ -1,4 +1,4 @@
-//! `merge A B … -o C.moments`: joins statistics of parts of the data.
+//! `merge A B … -o C.moments`: merges statistics of parts of the data.
 
 use latentree::learn::MomentsFile;
 use latentree::{Error, Observer, Result};

@@ -63,7 +63,7 @@ fn read_options(args: &DataArgs) -> Result<ReadOptions> {
     if args.weight_kind.is_some() && args.weights.is_none() {
         return Err(Error::option(
             "--weight-kind",
-            "it says what weights mean, and none are given; name their column with --weights",
+            "it defines what weights mean, but there are none; name their column with --weights",
         ));
     }
     let mut options = ReadOptions::default().header(!args.no_header);
@@ -203,7 +203,7 @@ fn open_model_and_data_with(
     printer: &Printer,
 ) -> Result<(LatentTree, Reader)> {
     if is_stream(&model.model) && is_stream(path) {
-        return Err(Error::option("-", "MODEL and DATA cannot both come from standard input; give a file for one of them"));
+        return Err(Error::option("-", "MODEL and DATA cannot both come from standard input; use a file for one of them"));
     }
     // A model file says itself what is hidden, which saves a look at the data.
     let (model, reader) = if Format::by_ending(&model.model) == Some(Format::Json) {

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
     }
     json.insert("warnings".to_owned(), json!(warnings));
     printer.result(&json.into(), |out| {
-        writeln!(out, "log-probability of what is given  {}", number(answer.log_evidence))?;
+        writeln!(out, "log-likelihood of the evidence  {}", number(answer.log_evidence))?;
         let header: &[&str] = if args.joint { &["states", "probability"] } else { &["node", "state", "probability"] };
         writeln!(out, "{}", table(header, rows, header.len() - 1))
     })?;
@@ -134,7 +134,7 @@ fn map(
     }
     let json = json!({"log_evidence": log_evidence, "log_probability": best.log_probability()[0], "most_probable": states});
     printer.result(&json, |out| {
-        writeln!(out, "log-probability of this assignment with what is given  {}", number(best.log_probability()[0]))?;
+        writeln!(out, "log-likelihood of the assignment and the evidence  {}", number(best.log_probability()[0]))?;
         writeln!(out, "{}", table(&["node", "state"], rows, 2))
     })?;
     Ok(())

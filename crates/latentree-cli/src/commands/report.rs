@@ -1,4 +1,4 @@
-//! `report MODEL [DATA] -o OUT.html`: one self-contained page to look at and click through.
+//! `report MODEL [DATA] -o OUT.html`: writes a self-contained interactive page.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::printer::Printer;
 pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     let path = &args.model.model;
     if args.data.is_none() {
-        refuse_reading(&args.reading, "it says how data are read, and none are given")?;
+        refuse_reading(&args.reading, "it controls how data are read, but there are none")?;
     }
     Files::new()
         .input("MODEL", path)
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     let (file, html) = match &args.data {
         Some(data) if is_newick(path) => {
             let problem = format!(
-                "a tree says nothing about the rows of {}; leave the data out, or learn a model (learn --tree)",
+                "a tree has no probabilities for the rows of {}; omit the data, or learn a model (learn --tree)",
                 data.display()
             );
             return Err(Error::data(latentree::Place::file(path), problem).into());

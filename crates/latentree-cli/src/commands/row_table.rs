@@ -1,4 +1,4 @@
-//! Results row by row, each beside what names its row and the columns that are passed through.
+//! Results for each row, with the row's id and the columns that are copied through.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::args::DataArgs;
 use crate::printer::Printer;
 
 /// Why there is nothing to keep.
-const NO_OTHERS: &str = "it is for tables; what sparse files and events hold beside the model are more variables";
+const NO_OTHERS: &str = "it applies only to tables; other columns of sparse files and events are variables";
 
-/// Reading options that hand on the id of rows, with `--keep` or where a table is filled all columns that are not in the model, and in the second case
-/// the others as they are written, too.
+/// Reading options that hand on the id of rows, with `--keep` or where a table is filled all columns that are not in the model,
+/// and in the second case the others as they are written, too.
 pub(super) fn carrying(args: &DataArgs, keep: bool, impute: bool) -> Result<ReadOptions> {
     if keep && args.events.is_some() {
         return Err(Error::option("--keep", NO_OTHERS));

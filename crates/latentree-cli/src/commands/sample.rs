@@ -38,7 +38,7 @@ pub(crate) fn fraction(option: &str, value: f64) -> Result<f64> {
     if (0.0..=1.0).contains(&value) {
         Ok(value)
     } else {
-        Err(Error::option(option, format!("{value} is not a share between 0 and 1")))
+        Err(Error::option(option, format!("{value} is not a fraction between 0 and 1")))
     }
 }
 

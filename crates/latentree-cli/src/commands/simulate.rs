@@ -19,7 +19,7 @@ use crate::printer::Printer;
 
 pub(crate) fn run(args: &SimulateArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
     if args.model.is_none() && args.data.is_none() {
-        return Err(Error::option("simulate", "nothing to write: give --model M, --data D, or both").into());
+        return Err(Error::option("simulate", "nothing to write: pass --model M, --data D, or both").into());
     }
     Files::new()
         .input_if("--tree", args.tree.as_deref())
@@ -109,7 +109,7 @@ pub(crate) fn read_tree(path: &Path, hidden: &[String]) -> Result<Tree> {
     latentree::file::open(path)?.take(MOST_NEWICK + 1).read_to_end(&mut bytes).map_err(Error::io("read", path))?;
     let fault = |problem: String| Error::format(Place::file(path), "Newick", problem);
     if bytes.len() as u64 > MOST_NEWICK {
-        return Err(fault(format!("larger than {} MiB, which no tree is", MOST_NEWICK >> 20)));
+        return Err(fault(format!("larger than {} MiB, the limit of a tree file", MOST_NEWICK >> 20)));
     }
     let text = String::from_utf8(bytes).map_err(|_| fault("not UTF-8 text".to_owned()))?;
     Tree::from_newick(&text, &Observed::LeavesOnly).map_err(|error| error.in_file(path))

@@ -130,9 +130,9 @@ fn parts_that_cannot_be_read_are_named() {
     refused(&folder, "learn parts -o m.json", &["parts/part-1.csv", "Parquet"]);
     folder.write("parts/part-1.csv.gz", b"\x1f\x8b\x08\0\0\0");
     std::fs::remove_file(folder.path("parts/part-1.csv")).unwrap();
-    refused(&folder, "learn parts -o m.json", &["cannot read parts/part-1.csv.gz", "cut off"]);
+    refused(&folder, "learn parts -o m.json", &["cannot read parts/part-1.csv.gz", "truncated"]);
     folder.write("parts/notes.md", b"");
-    refused(&folder, "learn parts -o m.json", &["1 file has no ending of a table", "\"notes.md\"", "'parts/**/*.csv'"]);
+    refused(&folder, "learn parts -o m.json", &["1 file has no table extension", "\"notes.md\"", "'parts/**/*.csv'"]);
     assert!(!folder.path("m.json").exists());
 }
 
@@ -153,8 +153,8 @@ fn no_output_is_written_over_a_part_or_among_them() {
     let overwritten = ["parts/part-1.csv", "read as DATA and would be overwritten"];
     refused(&folder, "infer clinic.truth.json parts -o parts/part-1.csv", &overwritten);
     refused(&folder, "infer clinic.truth.json parts/*-0.csv -o parts/part-0.csv", &["would be overwritten"]);
-    refused(&folder, "infer clinic.truth.json parts -o parts/out.csv", &["parts/out.csv would be taken for a part of parts"]);
-    refused(&folder, "learn parts -o parts/m.json", &["taken for a part"]);
+    refused(&folder, "infer clinic.truth.json parts -o parts/out.csv", &["parts/out.csv would become a part of parts"]);
+    refused(&folder, "learn parts -o parts/m.json", &["become a part"]);
     refused(&folder, "learn clinic.csv --validation parts -o parts/m.json", &["read as --validation"]);
     assert!(folder.content() == before);
     folder.succeed("infer clinic.truth.json parts/*.csv --map -o parts/out.parquet");
@@ -176,7 +176,7 @@ fn a_folder_that_covers_a_column_and_a_checkpoint_among_the_data_are_told() {
     std::fs::create_dir_all(folder.path("data/x=7")).unwrap();
     folder.write("data/x=7/a.csv", format!("x,y,z\n{}", "1,0,1\n2,1,0\n3,1,1\n".repeat(20)).as_bytes());
     let outcome = folder.run("describe data");
-    assert!(outcome.code == Some(0) && outcome.stderr.contains("column \"x\" is read from the names of folders"), "{outcome:?}");
+    assert!(outcome.code == Some(0) && outcome.stderr.contains("column \"x\" comes from directory names"), "{outcome:?}");
     for directory in ["data", "data/x=7/ck"] {
         let refused = folder.run(&format!("learn data --checkpoint {directory} -o m.json"));
         assert!(refused.code == Some(2) && refused.stderr.contains("--checkpoint"), "{refused:?}");

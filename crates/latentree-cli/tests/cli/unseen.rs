@@ -35,7 +35,7 @@ fn every_verb_reads_unknown_labels_as_missing_and_says_so() {
         assert_eq!(outcome.stderr.matches(note).count(), 1, "{arguments}: {}", outcome.stderr);
         assert!(outcome.stderr.contains("column \"c\": 1 label in 1 cell is unknown"), "{arguments}: {}", outcome.stderr);
         assert!(
-            outcome.stderr.contains("1 column is unknown to the model and left out: \"A\" (the model has \"a\")"),
+            outcome.stderr.contains("1 column is unknown to the model and ignored: \"A\" (the model has \"a\")"),
             "{arguments}"
         );
         let unseen = &folder.json(arguments)["unseen"];
@@ -86,7 +86,7 @@ fn codes_of_events_that_a_model_does_not_know_are_named() {
     folder.write("other.csv", (events("401 hypertension") + "999,new\n999,250\n").as_bytes());
     folder.succeed("learn e.csv --events id,code -o m.json");
     let outcome = folder.run("score m.json other.csv --events id,code");
-    let expected = "are unknown to the model and left out: \"401 hypertension\" (the model has \"401 Hypertension\"), \"new\"";
+    let expected = "are unknown to the model and ignored: \"401 hypertension\" (the model has \"401 Hypertension\"), \"new\"";
     assert!(outcome.stderr.contains("note: 2 items in ") && outcome.stderr.contains(expected), "{}", outcome.stderr);
     let columns = &folder.json("score m.json other.csv --events id,code")["unseen"]["columns"];
     let n_rows = events("x").matches(",x\n").count();

@@ -1,11 +1,12 @@
 //! Numbers cut into bins, so that one column shows hidden variables of more than two states.
 //!
-//! What a standardised number z tells of its hidden parent is `E[z | h]`, one number for each state: of rank 1, whatever the number of states, and nothing at all where the states
-//! have the same mean. Indicators of B intervals have rank B − 1. They are functions of the number alone, so that everything that holds for columns
-//! of labels holds for them: canonical distances are additive, and moments give the tables of hidden nodes.
+//! What a standardised number z tells of its hidden parent is `E[z | h]`, one number for each state: of rank 1, whatever the
+//! number of states, and nothing at all where the states have the same mean. Indicators of B intervals have rank B − 1. They are
+//! functions of the number alone, so that everything that holds for columns of labels holds for them: canonical distances are
+//! additive, and moments give the tables of hidden nodes.
 //!
-//! Intervals are of about the same weight. A value that many rows have (zeros of counts) gets a bin of its own and the others share what is left. Powers
-//! `(z, z² − 1, …)` would do as well in theory, but a few large values decide about them.
+//! Intervals are of about the same weight. A value that many rows have (zeros of counts) gets a bin of its own and the others
+//! share what is left. Powers `(z, z² − 1, …)` would do as well in theory, but a few large values decide about them.
 //!
 //! Only variables of one column are cut: a group has features enough.
 
@@ -63,8 +64,8 @@ impl Cuts {
 }
 
 impl Bins {
-    /// Cuts the columns of numbers of a source so that each shows `n_states` states; `None` if two states need no cuts, if there are no such columns, or so
-    /// many that their bins would be too many. The source is read once and rewound.
+    /// Cuts the columns of numbers of a source so that each shows `n_states` states; `None` if two states need no cuts, if there
+    /// are no such columns, or so many that their bins would be too many. The source is read once and rewound.
     ///
     /// # Errors
     /// Those of the source, and [`Error::Cancelled`].

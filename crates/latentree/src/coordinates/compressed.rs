@@ -1,7 +1,8 @@
 //! Rows seen through the coordinates of their variables: every variable of many features becomes a group of a few numbers.
 //!
-//! Pair moments of p variables of d labels each take `(p·d)²/2` cells; of r coordinates each, `(p·r)²/2`. Canonical correlations of the coordinates are those
-//! of the variables as far as the coordinates hold what the variables have in common, so distances come from them as from any other groups.
+//! Pair moments of p variables of d labels each take `(p·d)²/2` cells; of r coordinates each, `(p·r)²/2`. Canonical correlations
+//! of the coordinates are those of the variables as far as the coordinates hold what the variables have in common, so distances
+//! come from them as from any other groups.
 
 use std::sync::Arc;
 
@@ -38,8 +39,8 @@ pub(crate) struct Compressed<'a> {
 }
 
 impl<'a> Compressed<'a> {
-    /// Finds coordinates for the variables of a source, `wanted` for each one of many features: the directions that go with its neighbours `near`, from the
-    /// rows of even number.
+    /// Finds coordinates for the variables of a source, `wanted` for each one of many features: the directions that go with its
+    /// neighbours `near`, from the rows of even number.
     ///
     /// # Errors
     /// Those of the source, and [`Error::Cancelled`](crate::Error::Cancelled).

@@ -1,10 +1,11 @@
 //! A pass over the rows: how the features of variables with many of them go with their neighbours' coordinates.
 //!
-//! A variable of d features needs few coordinates to tell the states of a hidden node. With z the coordinates of some near variables, the
-//! leading left singular vectors of `D^(-1/2) (E[φ zᵀ] − E[φ] E[z]ᵀ)` are those that go with z. The neighbours may have many features themselves: the first pass
-//! sees them through random combinations, each further one through what the one before has found, until singular values settle (a power iteration over all
-//! variables at once). No d×d array is made, and a row costs its
-//! non-zero features. Features that hardly occur get less weight, `p/(p + 4/n)`, since their correlations are mostly chance.
+//! A variable of d features needs few coordinates to tell the states of a hidden node. With z the coordinates of some near
+//! variables, the leading left singular vectors of `D^(-1/2) (E[φ zᵀ] − E[φ] E[z]ᵀ)` are those that go with z. The neighbours may
+//! have many features themselves: the first pass sees them through random combinations, each further one through what the one
+//! before has found, until singular values settle (a power iteration over all variables at once). No d×d array is made, and a row
+//! costs its non-zero features. Features that hardly occur get less weight, `p/(p + 4/n)`, since their correlations are mostly
+//! chance.
 
 use std::sync::Arc;
 
@@ -413,8 +414,8 @@ impl FeatureStandards {
 /// Calls with every feature's place and sums.
 type Visit<'a> = dyn Fn(&mut dyn FnMut(usize, &[f64])) + 'a;
 
-/// The leading left singular vectors of the scaled and centred sums, each feature's number by how far it is trusted. `visit` goes through the features: their
-/// places in `features`, and their sums.
+/// The leading left singular vectors of the scaled and centred sums, each feature's number by how far it is trusted. `visit` goes
+/// through the features: their places in `features`, and their sums.
 fn leading(
     visit: &Visit<'_>,
     total: &[f64],

@@ -1,13 +1,13 @@
-//! The numbers that stand for the values of variables in pair and triple moments.
+//! Coordinates: numbers that represent the values of variables in pair and triple moments.
 //!
-//! A discrete column has the coordinates `(e_x − p)/√p` (for a binary one `(x − p)/√(p(1−p))`), a number `(x − mean)/sd`, and a missing
-//! cell has zeros. Means are zero, and a column by itself has a covariance of ones and zeros only. A missing cell says nothing, and
-//! does no harm: what is zero where a cell is missing is one more function of the row that is independent of the rest given the
-//! hidden parent, as long as being missing is.
+//! A discrete column has the coordinates `(e_x − p)/√p` (for a binary one `(x − p)/√(p(1−p))`), a number `(x − mean)/sd`, and a
+//! missing cell has zeros. Means are zero, and the covariance within a column contains only ones and zeros. Missing cells do not
+//! bias moments: a coordinate that is zero for a missing cell is still independent of the rest given the hidden parent, as long
+//! as missingness is.
 //!
-//! A variable of many features has fewer coordinates: the directions of its features that go with its neighbours
-//! ([`feature_cross`]). Rows seen through coordinates are rows again ([`compressed`]), with a group of numbers for each variable. Where hidden variables have more
-//! than two states, a number is cut into [`bins`] first and has the coordinates of their labels.
+//! A variable with many features has fewer coordinates: the directions of its features that covary with its neighbours
+//! ([`feature_cross`]). Rows in coordinates are again rows ([`compressed`]), with a group of numbers for each variable. If hidden
+//! variables have more than two states, a number is first cut into [`bins`] and has the coordinates of their labels.
 
 pub(crate) mod bins;
 pub(crate) mod compressed;
@@ -139,8 +139,8 @@ pub(crate) fn number_standard(summary: &ColumnSummary) -> (f64, f64) {
 }
 
 impl Coordinates {
-    /// One coordinate per feature; `directions[i]`, where given, are coordinates of variable i as combinations of its standardised features,
-    /// a row for each feature.
+    /// One coordinate per feature; `directions[i]`, where given, are coordinates of variable i as combinations of its
+    /// standardised features, a row for each feature.
     pub(crate) fn new(schema: &Schema, summaries: &[ColumnSummary], directions: &[Option<(usize, Vec<f64>)>]) -> Self {
         let directions = |ix: usize| directions.get(ix).and_then(Option::as_ref);
         let (mut starts, mut first_weights, mut first_offsets) = (vec![0], vec![0], vec![0]);

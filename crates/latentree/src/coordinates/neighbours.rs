@@ -1,8 +1,9 @@
 //! Which variables of many labels go together, from their contingency tables in some rows.
 //!
-//! For n rows of two columns with tables `n_ab`, `χ² = n (Σ n_ab²/(n_a n_b) − 1)` has mean f and variance 2f where the two are independent, f its degrees of
-//! freedom; `(χ² − f)/√(2f)` orders the pairs. A row costs one increment for each pair, whatever the number of labels, and the
-//! table of a pair stays in the cache. Columns of more than [`MOST_CODES`] labels share codes; numbers are cut into four parts.
+//! For n rows of two columns with tables `n_ab`, `χ² = n (Σ n_ab²/(n_a n_b) − 1)` has mean f and variance 2f where the two are
+//! independent, f its degrees of freedom; `(χ² − f)/√(2f)` orders the pairs. A row costs one increment for each pair, whatever
+//! the number of labels, and the table of a pair stays in the cache. Columns of more than [`MOST_CODES`] labels share codes;
+//! numbers are cut into four parts.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Which table it is.
+//! A digest that identifies a table.
 
 use sha2::{Digest as _, Sha256};
 

@@ -1,7 +1,7 @@
-//! Data: what a user's table means ([`Schema`]), its cells ([`Batch`], [`Dataset`]) and the readers.
+//! Data: the meaning of a table ([`Schema`]), its cells ([`Batch`], [`Dataset`]) and the readers.
 //!
-//! A reader is a [`BatchSource`]: it yields batches of bounded size and can be rewound, so that a file larger than memory
-//! is folded batch by batch, twice if a method needs two passes. A [`Dataset`] is the same in memory.
+//! A reader is a [`BatchSource`]: it yields batches of bounded size and can be rewound. Files larger than memory are therefore
+//! processed batch by batch, as often as a method needs. A [`Dataset`] is a table in memory.
 
 mod batch;
 mod dataset;

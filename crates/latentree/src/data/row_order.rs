@@ -1,21 +1,24 @@
-//! An order of rows that their content decides, so that a table gives the same model however its rows are sorted.
+//! Orders rows by content, so that a table gives the same model in any row order.
 //!
-//! Halves of the rows, blocks of a bootstrap, validation rows and the rows that directions are found with are chosen by numbers of rows. A row's
-//! number in the file is an accident: of two files with the same rows, sorted differently, `auto` learned different trees now and then. Rows are
-//! therefore sorted by a hash of their cells, their weight and their number among the copies of the row, which are the same in any order.
+//! Halves of the rows, blocks of a bootstrap, validation rows and the rows that directions are found with are chosen by numbers
+//! of rows. A row's number in the file is an accident: of two files with the same rows, sorted differently, `auto` learned
+//! different trees now and then. Rows are therefore sorted by a hash of their cells, their weight and their number among the
+//! copies of the row, which are the same in any order.
 //!
-//! The hash is a sum over cells of hashes of the column's name and the cell, so that the order of columns does not matter, either.
+//! The hash is a sum over cells of hashes of the column's name and the cell, so that the order of columns does not matter,
+//! either.
 
 use std::sync::Arc;
 
 use super::{Batch, Block, ColumnData, Dataset, Rows, Schema, SparseRows};
 use crate::error::Result;
 
-/// Tables that take more than this keep the order of their files, wherever they are: the rule must not depend on the memory that there is.
-const MOST_BYTES: u64 = 64 << 20;
+/// Tables that take more than this keep the order of their files, wherever they are: the rule must not depend on the memory that
+/// there is.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Rows that frequencies may become.
-const MOST_COPIES: f64 = 1e6;
+const MAX_COPIES: f64 = 1e6;
 
 /// Steele, Lea and Flood's mixing of 64 bits (SplitMix64).
 fn mix(mut x: u64) -> u64 {
@@ -27,8 +30,8 @@ fn mix(mut x: u64) -> u64 {
 
 /// The rows in the order of their content; `None` if the table is large, or elsewhere.
 ///
-/// Weights that are frequencies become copies of their rows where these are not too many, so that a row of weight k is the same as k rows to
-/// everything that chooses among rows.
+/// Weights that are frequencies become copies of their rows where these are not too many, so that a row of weight k is the same
+/// as k rows to everything that chooses among rows.
 pub(crate) fn by_content(rows: &dyn Rows, are_frequencies: bool) -> Result<Option<Dataset>> {
     if rows.remote().is_some() {
         return Ok(None);
@@ -39,7 +42,7 @@ pub(crate) fn by_content(rows: &dyn Rows, are_frequencies: bool) -> Result<Optio
     let mut source = rows.open()?;
     while let Some(batch) = source.next_batch()? {
         n_bytes += batch.n_bytes();
-        if n_bytes > MOST_BYTES {
+        if n_bytes > MAX_BYTES {
             return Ok(None);
         }
         weight += (0..batch.n_rows).map(|row| batch.weight(row)).sum::<f64>();
@@ -47,7 +50,7 @@ pub(crate) fn by_content(rows: &dyn Rows, are_frequencies: bool) -> Result<Optio
         batches.push(batch);
     }
     let has_weights = batches.iter().any(|batch| batch.weights.is_some());
-    let copies_fit = weight * (n_bytes as f64 / n_rows.max(1) as f64) <= MOST_BYTES as f64 && weight <= MOST_COPIES;
+    let copies_fit = weight * (n_bytes as f64 / n_rows.max(1) as f64) <= MAX_BYTES as f64 && weight <= MAX_COPIES;
     let are_copied = has_weights && are_frequencies && copies_fit;
     let mut order: Vec<(u64, u32, u32)> = Vec::new();
     for (ix, batch) in batches.iter().enumerate() {
@@ -62,8 +65,8 @@ pub(crate) fn by_content(rows: &dyn Rows, are_frequencies: bool) -> Result<Optio
     Ok(gathered(schema, &batches, &order, has_weights && !are_copied))
 }
 
-/// Gives each copy of a row a hash of its own: copies side by side would be shared out evenly between halves, which would then be more alike
-/// than two samples are.
+/// Gives each copy of a row a hash of its own: copies side by side would be shared out evenly between halves, which would then be
+/// more alike than two samples are.
 fn number_copies(sorted: &mut [(u64, u32, u32)]) {
     let (mut last, mut copy) = (None, 0);
     for (hash, ..) in sorted {

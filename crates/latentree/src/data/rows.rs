@@ -1,4 +1,4 @@
-//! Rows, wherever they are: the one thing that learning, selection and reports know of data.
+//! Rows, wherever they are stored: the only interface to data that learning, selection and reports use.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::journal::Journal;
 use crate::memory::MemoryBudget;
 
-/// Rows that can be read from the start as often as needed: a [`Dataset`], a file behind [`CachedRows`], or whatever [`Reopened`] opens.
+/// Rows that can be read from the start as often as needed: a [`Dataset`], a file behind [`CachedRows`], or whatever [`Reopened`]
+/// opens.
 pub trait Rows: Sync {
     /// What the columns mean.
     fn schema(&self) -> &Arc<Schema>;

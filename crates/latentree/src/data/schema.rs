@@ -207,7 +207,7 @@ impl SchemaBuilder {
     /// Checks the names and labels and makes the schema.
     ///
     /// # Errors
-    /// [`Error::Data`] if a name is empty or stands twice, a group is empty, or a column has a label twice.
+    /// [`Error::Data`] if a name is empty or appears twice, a group is empty, or a column has a label twice.
     pub fn build(self) -> Result<Schema> {
         let Self { columns, variables } = self;
         let mut column_by_name = HashMap::with_capacity(columns.len());
@@ -224,7 +224,7 @@ impl SchemaBuilder {
             if let Some(labels) = column.kind.labels() {
                 let mut seen = std::collections::HashSet::with_capacity(labels.len());
                 if let Some(twice) = labels.iter().find(|label| !seen.insert(label.as_str())) {
-                    let problem = format!("label {:?} stands twice", Shortened(twice));
+                    let problem = format!("label {:?} appears twice", Shortened(twice));
                     return Err(Error::data(Place::default().column(&column.name), problem));
                 }
                 if labels.is_empty() {
@@ -242,7 +242,7 @@ impl SchemaBuilder {
                 return Err(Error::data(Place::default(), "a group has no name"));
             }
             if variable_by_name.insert(variable.name.clone(), VarIx::new(ix)).is_some() {
-                let problem = "two variables have this name (a group may not be named as a column outside it)";
+                let problem = "two variables have this name (a group must not have the name of a column outside it)";
                 return Err(Error::data(Place::default().column(&variable.name), problem));
             }
             for &column in &variable.columns {

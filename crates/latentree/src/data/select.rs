@@ -1,4 +1,4 @@
-//! Some of the rows of a source.
+//! A subset of the rows of a source.
 
 use std::sync::Arc;
 

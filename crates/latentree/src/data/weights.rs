@@ -1,8 +1,8 @@
-//! What row weights mean, and rows whose weights have been made to mean it.
+//! The meaning of row weights, and rows with rescaled weights.
 //!
-//! *Sampling weights* say how many people of a population a row stands for. Their scale says nothing about how much was observed, so they are
-//! multiplied by one number such that they sum to the number of rows with a positive weight: n, as tests and BIC count it. *Frequency weights*
-//! say how often a row was observed: they are whole numbers, and n is their sum.
+//! *Sampling weights* say how many people of a population a row stands for. Their scale says nothing about how much was observed,
+//! so they are multiplied by one number such that they sum to the number of rows with a positive weight: n, as tests and BIC
+//! count it. *Frequency weights* say how often a row was observed: they are whole numbers, and n is their sum.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,8 +16,8 @@ use crate::journal::Journal;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum WeightKind {
-    /// How many of a population a row stands for. Scaled to sum to the number of rows with a positive weight, which is n in BIC: all weights
-    /// times a constant give the same model.
+    /// How many of a population a row stands for. Scaled to sum to the number of rows with a positive weight, which is n in BIC:
+    /// all weights times a constant give the same model.
     #[default]
     Sampling,
     /// How often a row was observed. Whole numbers, whose sum is n in BIC.
@@ -89,8 +89,8 @@ impl WeightScale {
     /// Looks through the weights of a source, and rewinds it. A source without weights is not read beyond its first batch.
     ///
     /// # Errors
-    /// Those of the source; [`Error::Option`] if weights that are to be frequencies are not whole numbers; [`Error::Data`] if they
-    /// are so large or small that their sum is out of range.
+    /// Those of the source; [`Error::Option`] if weights that are to be frequencies are not whole numbers; [`Error::Data`] if
+    /// they are so large or small that their sum is out of range.
     pub fn of(source: &mut dyn BatchSource, kind: WeightKind) -> Result<Self> {
         source.rewind()?;
         let mut seen = Seen::default();
@@ -145,7 +145,7 @@ impl Seen {
         let is_frequency = match (kind, self.first_fraction) {
             (WeightKind::Frequency, Some((row, weight))) => {
                 let problem = format!(
-                    "the weight {weight} of row {} is not a whole number, as frequencies are; sampling takes any weights ≥ 0",
+                    "the weight {weight} of row {} is not a whole number, as frequencies must be; sampling weights may be any numbers ≥ 0",
                     row + 1
                 );
                 return Err(Error::option("weight_kind", problem));

@@ -1,14 +1,15 @@
-//! Distances of scalar variables whose correlations are given.
+//! Distances of scalar variables from given correlations.
 
 use super::judge::Judge;
 use super::{DistanceMatrix, DistanceOptions};
 use crate::error::{Error, Place, Result};
 
-/// `−ln |ρ|` of all pairs of correlations from a number of rows, under the same rules as [`estimate`](super::estimate) for numbers.
+/// `−ln |ρ|` of all pairs of correlations from a number of rows, under the same rules as [`estimate`](super::estimate) for
+/// numbers.
 ///
 /// # Arguments
 /// - `lower`: the strict lower triangle of the correlations, row by row; NaN has no distance;
-/// - `rows`: how many rows they are from, which decides what is told from zero, and standard errors.
+/// - `rows`: the number of rows they come from, which determines significance and standard errors.
 ///
 /// # Errors
 /// [`Error::Data`] if a correlation is not within −1 and 1, there are more or fewer than pairs, or a name is empty or stands

@@ -2,8 +2,8 @@
 //!
 //! Let `C_ij` be the whitened cross-covariance of two variables. In a latent tree of hidden variables of k states all `C_ij` of a
 //! variable i have the same column space, of r = k − 1 dimensions. With an orthonormal basis `U_i` of that space
-//! `D_ij = U_iᵀ C_ij U_j` is the product of one r × r matrix for every edge of the way from i to j, and `det D_ij` the product of their
-//! determinants, signs included.
+//! `D_ij = U_iᵀ C_ij U_j` is the product of one r × r matrix for every edge of the way from i to j, and `det D_ij` the product of
+//! their determinants, signs included.
 //!
 //! Singular values of a noisy matrix are too large, and no mean of them makes that good: two variables that are far from each
 //! other seem as near as chance makes all of them. A determinant of the same matrix has no such bias: its errors have both
@@ -25,8 +25,8 @@ use crate::observer::Observer;
 /// Variables by which the space of a variable is found.
 const NEIGHBOURS: usize = 12;
 
-/// `sign(det) |det|^(1/r)` of all pairs, the strict lower triangle row by row, with r one less than the number of hidden states, or fewer for a
-/// variable that has fewer dimensions. A pair without rows in common, or with a constant, has 0.
+/// `sign(det) |det|^(1/r)` of all pairs, the strict lower triangle row by row, with r one less than the number of hidden states,
+/// or fewer for a variable that has fewer dimensions. A pair without rows in common, or with a constant, has 0.
 ///
 /// `None` if a variable has more than 512 features.
 ///

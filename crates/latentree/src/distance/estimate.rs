@@ -1,4 +1,4 @@
-//! All pairs: which estimator, and the triangle row by row.
+//! Distances of all pairs: chooses the estimator and fills the triangle row by row.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,20 +28,20 @@ pub fn choose_estimator(moments: &PairMoments, options: &DistanceOptions) -> Res
 
 /// Distances between all variables of the moments' schema.
 ///
-/// A pair has *no* distance if a variable is constant, if the two are never present together, or if its (smallest) correlation is not
-/// told from zero: with r correlations, `ρ_r √n < z + (√f_i − 1) + (√f_j − 1)`, f the number of a variable's dimensions
-/// after the first r − 1, n the effective number of rows, z the [significance](DistanceOptions::significance). Two identical columns have
-/// distance 0. Standard errors are those of the delta method: exact to first order for columns of labels, `(1 − ρ²)/(|ρ| √n)`
-/// for numbers, and with Gaussian canonical variates for groups; never less than 1/n. With missing cells everything is
-/// pairwise complete.
+/// A pair has *no* distance if a variable is constant, if the two are never present together, or if its (smallest) correlation is
+/// not significant: with r correlations, `ρ_r √n < z + (√f_i − 1) + (√f_j − 1)`, f the number of a variable's dimensions after
+/// the first r − 1, n the effective number of rows, z the [significance](DistanceOptions::significance). Two identical columns
+/// have distance 0. Standard errors are those of the delta method: exact to first order for columns of labels,
+/// `(1 − ρ²)/(|ρ| √n)` for numbers, and with Gaussian canonical variates for groups; never less than 1/n. With missing cells
+/// everything is pairwise complete.
 ///
 /// # Errors
 /// [`Error::Option`] if an option is out of range; [`Error::Data`], naming a variable, if an estimator that was asked for by name
 /// does not apply to it; [`Error::Cancelled`].
 ///
 /// # Complexity
-/// O(p²) pairs in parallel over rows of the triangle; no memory of that order but the result. A pair of scalars allocates nothing; one
-/// of d labels costs O(d³), or the non-zero cells of its table times k where d > 24.
+/// O(p²) pairs in parallel over rows of the triangle; no memory of that order but the result. A pair of scalars allocates
+/// nothing; one of d labels costs O(d³), or the non-zero cells of its table times k where d > 24.
 ///
 /// # Example
 /// ```
@@ -128,7 +128,7 @@ pub(super) fn resolve(moments: &PairMoments, variables: &[Variable], options: &D
                 None => Ok(Estimator::LogDet),
                 Some(ix) => {
                     let found = match variables[ix].labels() {
-                        None => "this is no column of labels".to_owned(),
+                        None => "this is not a column of labels".to_owned(),
                         Some((_, d)) if d == k && d <= WIDE => format!("only {} of its {d} labels occur", variables[ix].rank + 1),
                         Some((_, d)) => format!("this has {d} (and {WIDE} at most)"),
                     };
@@ -184,7 +184,7 @@ fn warn(moments: &PairMoments, variables: &[Variable], options: &DistanceOptions
     if options.estimator == Estimator::Auto && variables.iter().any(short) {
         let first = variables.iter().position(short).unwrap_or(0);
         observer.warn(&format!(
-            "{} of {} variables (first {:?}) cannot show {k} states of a hidden variable; their distances use fewer \
+            "{} of {} variables (first {:?}) cannot distinguish {k} hidden states; their distances use fewer \
              correlations and are not additive",
             variables.iter().filter(|it| short(it)).count(),
             variables.len(),
@@ -200,7 +200,7 @@ fn warn(moments: &PairMoments, variables: &[Variable], options: &DistanceOptions
         let other = (0..variables.len()).find(|&ix| labels(ix).is_some() && labels(ix) != first.and_then(labels));
         if let (Some(first), Some(other)) = (first, other) {
             observer.warn(&format!(
-                "{:?} and {:?} have different labels; the symmetric distance takes labels of the same position for the same",
+                "{:?} and {:?} have different labels; the symmetric distance matches labels by position",
                 name(first),
                 name(other)
             ));

@@ -1,4 +1,4 @@
-//! Which distance, and its settings.
+//! Distance estimators and their options.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,23 +13,23 @@ use crate::limits;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Estimator {
-    /// [`Gaussian`](Self::Gaussian) if every variable is a number or has two labels, [`LogDet`](Self::LogDet) if every
-    /// variable has exactly k labels that occur, else [`Canonical`](Self::Canonical) where each pair uses at most as many correlations
-    /// as its variables have; where that is fewer than k − 1, distances are not additive, and the observer is warned.
+    /// [`Gaussian`](Self::Gaussian) if every variable is a number or has two labels, [`LogDet`](Self::LogDet) if every variable
+    /// has exactly k labels that occur, else [`Canonical`](Self::Canonical) where each pair uses at most as many correlations as
+    /// its variables have; where that is fewer than k − 1, distances are not additive, and the observer is warned.
     #[default]
     Auto,
     /// `−ln |ρ|` (Choi et al. 2011, eq. 8), for numbers and variables of two labels.
     Gaussian,
-    /// `−ln(|det J| / √(det M_i · det M_j))` with J the joint probabilities and M the diagonal marginals (Choi eq. 9; Lake
-    /// 1994), for variables that all have k labels. Computed as `−Σ ln ρ_i` over all k − 1 canonical correlations, which it equals.
+    /// `−ln(|det J| / √(det M_i · det M_j))` with J the joint probabilities and M the diagonal marginals (Choi eq. 9; Lake 1994),
+    /// for variables that all have k labels. Computed as `−Σ ln ρ_i` over all k − 1 canonical correlations, which it equals.
     LogDet,
-    /// `−(K−1) ln |1 − Kθ|` with (K−1)θ the probability that two variables of K labels differ (Choi eq. 10): for symmetric discrete
-    /// models, where states of equal position in the variables' lists of labels correspond.
+    /// `−(K−1) ln |1 − Kθ|` with (K−1)θ the probability that two variables of K labels differ (Choi eq. 10): for symmetric
+    /// discrete models, where states of equal position in the variables' lists of labels correspond.
     Symmetric,
     /// `−ln(Π σ_i(E[y_a y_bᵀ]) / √(Π σ_i(E[y_a y_aᵀ]) · Π σ_i(E[y_b y_bᵀ])))` over the k largest singular values of *uncentred*
-    /// second moments (Huang et al. 2020, Def. 4.1 and App. E). Features y: one-hot for labels, (1, z) with z standardised for numbers,
-    /// a constant and the members side by side for groups. For d = k it equals log-det; for d > k it is additive only up to a
-    /// constant per variable, which may make the length of a leaf's edge negative.
+    /// second moments (Huang et al. 2020, Def. 4.1 and App. E). Features y: one-hot for labels, (1, z) with z standardised for
+    /// numbers, a constant and the members side by side for groups. For d = k it equals log-det; for d > k it is additive only up
+    /// to a constant per variable, which may make the length of a leaf's edge negative.
     Multivariate,
     /// `−Σ_{i ≤ k−1} ln ρ_i` with ρ_i the canonical correlations of two variables' centred features, each whitened by
     /// its own covariance. For d = k it equals log-det and Huang's distance; for d > k it is additive over hidden inner nodes
@@ -130,8 +130,8 @@ impl DistanceOptions {
         Self::default()
     }
 
-    /// Settings under which distances are plain functions of the moments, for moments that are a population's: no test, no clip, no
-    /// smoothing, no care for rare labels.
+    /// Settings under which distances are plain functions of the moments, for moments that are a population's: no test, no clip,
+    /// no smoothing, no care for rare labels.
     #[must_use]
     pub fn exact() -> Self {
         Self { significance: None, clip: 0.0, smoothing: 0.0, rare_weight: 0.0, ..Self::default() }
@@ -173,8 +173,8 @@ impl DistanceOptions {
         self
     }
 
-    /// In canonical distances, a label seen in fewer rows than this (default 5) is scaled as if it were seen in as many: two labels
-    /// seen once, in the same row, do not make two variables the same.
+    /// In canonical distances, a label seen in fewer rows than this (default 5) is scaled as if it were seen in as many: two
+    /// labels seen once, in the same row, do not make two variables the same.
     #[must_use]
     pub fn rare_weight(mut self, rare_weight: f64) -> Self {
         self.rare_weight = rare_weight;

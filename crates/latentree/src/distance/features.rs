@@ -1,15 +1,15 @@
 //! Distances of variables of any form, from the cross-covariance of their features.
 
 use super::judge::{Estimate, Judge, gaussian_variance};
-use super::table::MOST_DENSE;
+use super::table::MAX_DENSE;
 use super::variable::{Form, Variable};
 use crate::data::Kind;
 use crate::index::ColIx;
 use crate::linalg::{DenseOperator, LinearOperator, Svd, jacobi_svd, leading_singular_values};
 use crate::moments::PairMoments;
 
-/// The centred cross-covariance of two variables' features, row by row, and the least weight of two of their columns together; 0 for
-/// columns that are never together. The weight is 0 if none are.
+/// The centred cross-covariance of two variables' features, row by row, and the least weight of two of their columns together; 0
+/// for columns that are never together. The weight is 0 if none are.
 pub(super) fn dense_cross(moments: &PairMoments, a: &Variable, b: &Variable) -> (Vec<f64>, f64) {
     let mut out = vec![0.0; a.n_features * b.n_features];
     let mut block = Vec::new();
@@ -190,7 +190,7 @@ pub(super) fn canonical(
 /// The leading singular values, by the whole matrix if it is small.
 fn decompose(operator: &dyn LinearOperator, wanted: usize) -> Svd {
     let (m, n) = (operator.n_rows(), operator.n_cols());
-    if m.min(n) > MOST_DENSE {
+    if m.min(n) > MAX_DENSE {
         return leading_singular_values(operator, wanted, 0);
     }
     let transposed = m < n;
@@ -295,7 +295,7 @@ impl<'a> SecondMoments<'a> {
                 matrix.push(value);
             }
         }
-        let svd = if rows.len().min(cols.len()) > MOST_DENSE {
+        let svd = if rows.len().min(cols.len()) > MAX_DENSE {
             leading_singular_values(&DenseOperator { cells: &matrix, n_cols: cols.len() }, self.k, 0)
         } else {
             jacobi_svd(&matrix, rows.len(), cols.len())

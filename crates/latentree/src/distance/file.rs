@@ -1,11 +1,12 @@
 //! Distance matrices in files.
 //!
-//! - CSV (`.csv`, `.tsv`): a header of names, then one row per variable, with or without its name in front. An empty field or `NA` is no
-//!   distance.
-//! - PHYLIP (`.phy`, `.phylip`, `.dist`): a line with the number of variables, then per variable its name (up to a blank, or the first
-//!   ten characters) and its distances: all of them, or those to the variables before it.
+//! - CSV (`.csv`, `.tsv`): a header of names, then one row per variable, with or without its name in front. An empty field or
+//!   `NA` is no distance.
+//! - PHYLIP (`.phy`, `.phylip`, `.dist`): a line with the number of variables, then per variable its name (up to a blank, or the
+//!   first ten characters) and its distances: all of them, or those to the variables before it.
 //!
-//! A matrix has at most 20,000 variables, and is read row by row. Other endings, and standard input, are recognised by the first line: a lone number is PHYLIP. `.gz` and `.zst` may follow any ending.
+//! A matrix has at most 20,000 variables, and is read row by row. Other endings, and standard input, are recognised by the first
+//! line: a lone number is PHYLIP. `.gz` and `.zst` may follow any ending.
 
 mod comma;
 mod phylip;
@@ -20,7 +21,7 @@ use crate::error::{Error, Place, Result, Shortened};
 use crate::file;
 
 /// Most variables: their 200 million distances take 1.6 GB, and twice that while both sides of the diagonal are compared.
-const MOST_VARIABLES: usize = 20_000;
+const MAX_VARIABLES: usize = 20_000;
 
 /// Relative difference of the two sides of the diagonal that is taken for rounding.
 const ASYMMETRY: f64 = 1e-6;
@@ -44,8 +45,9 @@ impl DistanceMatrix {
     /// Reads a square matrix from a CSV or a PHYLIP file; `-` is standard input.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] if rows, fields or numbers are wrong; [`Error::Data`] if a distance is negative or not finite, the
-    /// two sides of the diagonal differ by more than rounding, the diagonal is not zero, or a name is empty or stands twice.
+    /// [`Error::Io`]; [`Error::Format`] if rows, fields or numbers are wrong; [`Error::Data`] if a distance is negative or not
+    /// finite, the two sides of the diagonal differ by more than rounding, the diagonal is not zero, or a name is empty or
+    /// appears twice.
     pub fn read(path: &Path) -> Result<Self> {
         let mut input = file::open(path)?;
         let format = match format_of_ending(path) {
@@ -59,8 +61,8 @@ impl DistanceMatrix {
         matrix.map_err(|error| error.in_file(path))
     }
 
-    /// Writes the distances: PHYLIP if the ending says so, else CSV (`.csv`, `.tsv`, `.txt` or no ending) with names in the first row and column. Numbers round-trip
-    /// exactly; standard errors are not written.
+    /// Writes the distances: PHYLIP if the ending says so, else CSV (`.csv`, `.tsv`, `.txt` or no ending) with names in the first
+    /// row and column. Numbers round-trip exactly; standard errors are not written.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Data`] if a name cannot be written to a PHYLIP file.
@@ -97,8 +99,8 @@ pub fn check_distances_path(path: &Path) -> Result<()> {
 
 /// Refuses a matrix that is too large, before any of it is kept.
 fn check_size(n: usize, place: Place) -> Result<()> {
-    if n > MOST_VARIABLES {
-        let problem = format!("a matrix of {n} variables; at most {MOST_VARIABLES} can be read");
+    if n > MAX_VARIABLES {
+        let problem = format!("a matrix of {n} variables; at most {MAX_VARIABLES} can be read");
         return Err(Error::data(place, problem));
     }
     Ok(())
@@ -178,7 +180,7 @@ impl Rows {
         }
         if let Some(j) = row.iter().position(|value| *value < 0.0 || value.is_infinite()) {
             let problem = format!(
-                "the distance of {:?} and {:?} is {}; distances are finite and ≥ 0, and an empty field or NA is no distance",
+                "the distance of {:?} and {:?} is {}; distances are finite and ≥ 0, and an empty field or NA means no distance",
                 name(i),
                 name(j),
                 text(row[j])

@@ -1,4 +1,4 @@
-//! Distances straight from rows, also where the pair moments of all features would not fit.
+//! Distances directly from rows, even if the pair moments of all features would not fit in memory.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use crate::observer::Observer;
 pub struct RowMoments {
     /// The pair moments that [`estimate`] is to be given.
     pub moments: PairMoments,
-    /// The coordinates they are those of, if not of the columns themselves; [`by_moments`](crate::parameters::by_moments) can use them again.
+    /// The coordinates they are those of, if not of the columns themselves; [`by_moments`](crate::parameters::by_moments) can use
+    /// them again.
     pub coordinates: Option<FoundCoordinates>,
 }
 
@@ -35,8 +36,9 @@ pub(crate) fn bins_for(
     Ok(bins.map(Arc::new))
 }
 
-/// The pair moments of a source's columns that [`estimate`] is to be given. For more than two hidden states, numbers are cut into bins of about equal weight, whose
-/// indicators show as many states as distances need; a column of the moments then has the bins for its labels. The source is left at its end.
+/// The pair moments of a source's columns that [`estimate`] is to be given. For more than two hidden states, numbers are cut into
+/// bins of about equal weight, whose indicators show as many states as distances need; a column of the moments then has the bins
+/// for its labels. The source is left at its end.
 ///
 /// # Errors
 /// Those of the source, of [`PairMoments::new`], and [`Error::Cancelled`](crate::Error::Cancelled).
@@ -57,8 +59,8 @@ pub fn pair_moments(
     }
 }
 
-/// [`pair_moments`] or, where variables have so many features that these would be too many, the moments of few
-/// coordinates of each variable (a group of numbers under the variable's name). The second needs more passes and no array of the size of two
+/// [`pair_moments`] or, where variables have so many features that these would be too many, the moments of few coordinates of
+/// each variable (a group of numbers under the variable's name). The second needs more passes and no array of the size of two
 /// variables' features; its distances are canonical, and come from the rows of odd number, the coordinates from the others.
 ///
 /// # Errors

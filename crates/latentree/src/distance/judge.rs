@@ -1,9 +1,9 @@
-//! From correlations to a distance: what is told from zero, what is clipped, and how far the estimate may be off.
+//! From correlations to a distance: significance, clipping and standard errors.
 //!
-//! With n the effective number of rows of a pair, a sample correlation of two independent scalars is about 1/√n; the
-//! largest singular value of an a × b matrix of such noise is about (√a + √b)/√n. So the r-th canonical correlation is told from zero
-//! when `ρ_r √n ≥ z + (√f_i − 1) + (√f_j − 1)`, f the dimensions of the two variables that the first r − 1 directions leave;
-//! for scalars this is `|ρ| √n ≥ z`.
+//! With n the effective number of rows of a pair, a sample correlation of two independent scalars is about 1/√n; the largest
+//! singular value of an a × b matrix of such noise is about (√a + √b)/√n. So the r-th canonical correlation is significant
+//! when `ρ_r √n ≥ z + (√f_i − 1) + (√f_j − 1)`, f the dimensions of the two variables that the first r − 1 directions leave; for
+//! scalars this is `|ρ| √n ≥ z`.
 
 use super::DistanceOptions;
 
@@ -45,13 +45,13 @@ impl Judge {
         if correlation > 1.0 - SAME { 1.0 } else { correlation.max(self.floor(n)) }
     }
 
-    /// Whether the smallest of a pair's correlations is told from zero, with the dimensions left to the two variables.
+    /// Whether the smallest correlation of a pair is significant, given the remaining dimensions of the two variables.
     pub(super) fn is_significant(&self, correlation: f64, n: f64, left: (f64, f64)) -> bool {
         let noise = |dimension: f64| dimension.max(1.0).sqrt() - 1.0;
         self.significance.is_none_or(|z| correlation * n.sqrt() >= z + noise(left.0) + noise(left.1))
     }
 
-    /// Whether a standard error of a logarithm is too large for it to be told from that of zero: that of `ln |ρ|` is about
+    /// Whether the standard error of a logarithm is too large for significance: that of `ln |ρ|` is about
     /// `1/(|ρ| √n)`, so that `|ρ| √n < z` where it exceeds `1/z`.
     pub(super) fn is_noise(&self, error: f64) -> bool {
         self.significance.is_some_and(|z| error * z > 1.0)

@@ -33,7 +33,7 @@ impl DistanceMatrix {
     /// A matrix from a function of the pairs `i > j`; `None` is no distance.
     ///
     /// # Errors
-    /// [`Error::Data`] if a name is empty or stands twice, or a distance is negative or not finite.
+    /// [`Error::Data`] if a name is empty or appears twice, or a distance is negative or not finite.
     pub fn from_fn(names: Vec<String>, mut distance: impl FnMut(usize, usize) -> Option<f64>) -> Result<Self> {
         let values = (0..names.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
         let values = values.map(|(i, j)| distance(i, j).unwrap_or(f64::NAN)).collect();
@@ -53,14 +53,14 @@ impl DistanceMatrix {
         }
         let mut seen = HashSet::with_capacity(n);
         if let Some(bad) = names.iter().find(|name| name.is_empty() || !seen.insert(name.as_str())) {
-            let problem = format!("the name {:?} is empty or stands twice", Shortened(bad));
+            let problem = format!("the name {:?} is empty or appears twice", Shortened(bad));
             return Err(Error::data(Place::default(), problem));
         }
         if let Some(at) = values.iter().position(|value| *value < 0.0 || value.is_infinite()) {
             let i = (0..n).find(|&i| i * (i + 1) / 2 > at).unwrap_or(0);
             let j = at - i * i.saturating_sub(1) / 2;
             let problem = format!(
-                "the distance of {:?} and {:?} is {}; distances are finite and ≥ 0, and an empty field is no distance",
+                "the distance of {:?} and {:?} is {}; distances are finite and ≥ 0, and an empty field means no distance",
                 Shortened(&names[i]),
                 Shortened(&names[j]),
                 values[at]

@@ -1,11 +1,11 @@
 //! Distance: additive information distances between variables.
 //!
-//! Along a latent tree the information distance of two variables is the sum of the distances of the edges between them
-//! (Choi et al. 2011, §3; Huang et al. 2020, Def. 4.1). A pair that the data say nothing about has *no* distance, which is not a large
-//! one.
+//! Along a latent tree, the information distance between two variables is the sum of the lengths of the edges between them
+//! (Choi et al. 2011, §3; Huang et al. 2020, Def. 4.1). A pair about which the data contain no information has *no* distance, as
+//! opposed to a large one.
 //!
-//! [`estimate`] makes a [`DistanceMatrix`] of pair moments by one of the [`Estimator`]s; [`DistanceMatrix::read`] and
-//! [`write`](DistanceMatrix::write) keep one in a file.
+//! [`estimate`] computes a [`DistanceMatrix`] from pair moments with one of the [`Estimator`]s. [`DistanceMatrix::read`] and
+//! [`write`](DistanceMatrix::write) load and store it.
 
 mod correlations;
 mod determinants;

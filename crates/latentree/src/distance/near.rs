@@ -1,4 +1,4 @@
-//! Which variables of many features go together, before anything is known of their features.
+//! Finds related variables with many features before their directions are known.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ const FEW_NEIGHBOURS: usize = 4;
 /// Neighbours that a variable's directions are found with.
 const NEIGHBOURS: usize = 6;
 
-/// The neighbours of every variable that its directions are found with: by tables of labels, or by random combinations of features.
+/// The neighbours of every variable that its directions are found with: by tables of labels, or by random combinations of
+/// features.
 pub(super) fn near(source: &mut dyn BatchSource, summary: &Summary, observer: &dyn Observer) -> Result<Vec<Vec<usize>>> {
     let schema = Arc::clone(source.schema());
     let sizes = (0..schema.variables().len()).map(|ix| feature_cross::n_features(&schema, ix));

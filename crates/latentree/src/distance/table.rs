@@ -1,15 +1,15 @@
 //! Distances of two columns of labels, from their joint table P with marginals p, q.
 //!
 //! With w_a = 1/√max(p_a, c) (c > 0 only scales labels seen too rarely) the canonical correlations are the singular values of
-//! `M_ab = w_a (P_ab − p_a q_b) w_b`. With singular vectors u, v and variates φ_a = u_a w_a, ψ_b = v_b w_b the derivative of
-//! ln σ by P_ab is `φ_a ψ_b/σ − (φ_a ψ̄ + φ̄ ψ_b)/σ − ½(φ_a² + ψ_b²)` (bars: means; squares only of labels with p ≥ c), whose variance
+//! `M_ab = w_a (P_ab − p_a q_b) w_b`. With singular vectors u, v and variates φ_a = u_a w_a, ψ_b = v_b w_b the derivative of ln σ
+//! by P_ab is `φ_a ψ_b/σ − (φ_a ψ̄ + φ̄ ψ_b)/σ − ½(φ_a² + ψ_b²)` (bars: means; squares only of labels with p ≥ c), whose variance
 //! under P, divided by n, is the variance of −Σ ln σ by the delta method.
 
 use super::judge::{Estimate, Judge};
 use crate::linalg::{LinearOperator, Svd, jacobi_svd, leading_singular_values};
 
 /// Sides longer than this are decomposed by the range finder, which needs only the leading values.
-pub(super) const MOST_DENSE: usize = 24;
+pub(super) const MAX_DENSE: usize = 24;
 
 /// Shares below this are what rounding left of differences of weights.
 const NOTHING: f64 = 1e-13;
@@ -170,7 +170,7 @@ impl JointTable {
     /// The leading singular values of the table, scaled, and less the product of its marginals if centred.
     fn decompose(&self, wanted: usize, left: &[f64], right: &[f64], centred: bool) -> Svd {
         let (m, n) = (self.rows.len(), self.cols.len());
-        if m.min(n) > MOST_DENSE {
+        if m.min(n) > MAX_DENSE {
             return leading_singular_values(&ScaledTable { table: self, left, right, centred }, wanted, 0);
         }
         let mut matrix = vec![0.0; m * n];
@@ -246,8 +246,8 @@ impl LinearOperator for ScaledTable<'_> {
     }
 }
 
-/// `−ln |ρ|` of two binary columns from their table of weights, without allocation. The standard error is that of the delta method
-/// with half a row added to each cell, so that it does not vanish for a table of empty cells.
+/// `−ln |ρ|` of two binary columns from their table of weights, without allocation. The standard error is that of the delta
+/// method with half a row added to each cell, so that it does not vanish for a table of empty cells.
 pub(super) fn binary(weights: [f64; 4], smoothing: f64, n: f64, judge: &Judge) -> Estimate {
     let [n00, n01, n10, n11] = weights.map(|weight| weight + smoothing);
     let (a0, a1, b0, b1) = (n00 + n01, n10 + n11, n00 + n10, n01 + n11);

@@ -48,8 +48,8 @@ fn exact(moments: &PairMoments, estimator: Estimator, k: usize) -> DistanceMatri
     estimate(moments, &options, &Silent).unwrap()
 }
 
-/// The largest error of the four-point condition on all quartets, and whether each has the tree's split; `steps` are numbers of edges
-/// between the variables.
+/// The largest error of the four-point condition on all quartets, and whether each has the tree's split; `steps` are numbers of
+/// edges between the variables.
 fn four_points(distances: &DistanceMatrix, steps: impl Fn(usize, usize) -> f64) -> f64 {
     let n = distances.len();
     let mut worst: f64 = 0.0;
@@ -168,7 +168,8 @@ fn conditional(rng: &mut impl Rng, d: usize, k: usize) -> Vec<Vec<f64>> {
     (0..k).map(|state| row(rng, state)).collect()
 }
 
-/// `−½ ln det G` with `G = √w Aᵀ D⁻¹ A √w`: the length of the edge from a hidden node with weights w to a leaf with table A and marginal D.
+/// `−½ ln det G` with `G = √w Aᵀ D⁻¹ A √w`: the length of the edge from a hidden node with weights w to a leaf with table A and
+/// marginal D.
 fn leaf_length(weights: &[f64], table: &[Vec<f64>]) -> f64 {
     let k = weights.len();
     let marginal = |x: usize| (0..k).map(|state| weights[state] * table[state][x]).sum::<f64>();

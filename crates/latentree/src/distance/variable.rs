@@ -1,10 +1,10 @@
-//! What the distances need to know of each variable by itself: its form, its rank, and how its features are whitened.
+//! Properties of single variables that distances need: form, rank and whitening of features.
 //!
 //! The stored features of a variable are those of its columns side by side: x of a binary column, one-hot of labels, powers of a
 //! number. They are whitened by W = (C + F)^(−1/2), C their covariance and F diagonal, not zero only for labels seen too rarely.
 //! Any fixed W keeps distances additive; with WᵀCW ≤ 1 all lengths of leaves' edges are ≥ 0. For one column of labels W is
-//! diagonal. For a group of more than 512 features W scales each feature by itself and all by one number that keeps WᵀCW ≤ 1, so that
-//! the edge of such a leaf is longer than with full whitening.
+//! diagonal. For a group of more than 512 features W scales each feature by itself and all by one number that keeps WᵀCW ≤ 1, so
+//! that the edge of such a leaf is longer than with full whitening.
 
 use super::{DistanceOptions, Estimator};
 use crate::data::Kind;
@@ -16,7 +16,7 @@ use crate::moments::PairMoments;
 /// Columns with more labels than this are only handled by their non-zero cells, and groups of more features only scaled.
 pub(super) const WIDE: usize = 512;
 /// Groups of more features than this have the number of members for a bound of their largest eigenvalue.
-const MOST_SQUARE: usize = 4096;
+const MAX_SQUARE: usize = 4096;
 
 /// What a variable is to the estimators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl Variable {
             .collect();
         if let ([_], true) = (&self.columns[..], self.n_features == 1 || matches!(self.form, Form::Labels(..))) {
             self.whitening = Whitening::Diagonal(scales);
-        } else if self.is_wide || self.n_features > MOST_SQUARE {
+        } else if self.is_wide || self.n_features > MAX_SQUARE {
             self.whitening = Whitening::Diagonal(shrunk(scales, self.columns.len() as f64));
         } else {
             let covariance = self.scaled_covariance(moments, &scales);

@@ -1,4 +1,4 @@
-//! Whether two paths lead to the same file, and where a path leads.
+//! Resolves paths, and tells whether two of them refer to the same file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) fn destination(path: &Path) -> io::Result<PathBuf> {
             }
         }
     }
-    Err(io::Error::other("its symbolic links lead in a circle"))
+    Err(io::Error::other("its symbolic links form a cycle"))
 }
 
 /// Whether writing one path would change what the other names: the same file by another spelling, a symbolic or a hard link.

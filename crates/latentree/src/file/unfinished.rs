@@ -1,7 +1,7 @@
 //! The temporary files of this process.
 //!
-//! A temporary file goes when the value that owns it is dropped. A process that is told to end at once drops nothing, so their names are
-//! also kept here, where a signal handler finds them. This is the only state that the library shares between calls.
+//! A temporary file goes when the value that owns it is dropped. A process that is told to end at once drops nothing, so their
+//! names are also kept here, where a signal handler finds them. This is the only state that the library shares between calls.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,8 @@ fn list() -> MutexGuard<'static, Vec<PathBuf>> {
 
 /// Removes all temporary files of this process: outputs that are not finished and copies of standard input.
 ///
-/// For a program that is about to exit without unwinding, such as in a signal handler. Outputs that are still being written fail after it.
+/// For a program that is about to exit without unwinding, such as in a signal handler. Outputs that are still being written fail
+/// after it.
 pub fn remove_unfinished() {
     for path in list().drain(..) {
         // Nothing better can be done about a failure while the process ends.

@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
         }
         self.mark(';')?;
         if count.parse() != Ok(labels.len()) {
-            return Err(self.fault(format!("{:?} states announced, {} given", Shortened(count), labels.len())));
+            return Err(self.fault(format!("{:?} states declared, {} given", Shortened(count), labels.len())));
         }
         Ok(labels)
     }

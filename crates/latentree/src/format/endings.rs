@@ -1,4 +1,4 @@
-//! The formats, their names and the endings of their files.
+//! The formats, their names and their file extensions.
 
 use std::fmt;
 use std::path::Path;
@@ -129,7 +129,7 @@ impl FromStr for Format {
     fn from_str(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
             let known: Vec<&str> = Self::ALL.iter().map(|format| format.name()).collect();
-            Error::option("export.format", format!("{:?} is not known; choose one of {}", Shortened(name), known.join(", ")))
+            Error::option("export.format", format!("{:?} is unknown; choose one of {}", Shortened(name), known.join(", ")))
         })
     }
 }

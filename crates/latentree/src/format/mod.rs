@@ -1,9 +1,9 @@
-//! Models and trees as text, one file for each format: the model file and trees in JSON, Newick, BIF and XMLBIF, which are read and written, and DOT, GraphML
-//! and indented text, which are written.
+//! File formats of models and trees, one source file each. JSON (models and trees), Newick, BIF and XMLBIF are read and written;
+//! DOT, GraphML and indented text are only written.
 //!
-//! [`Format`] names the formats and knows their files' endings. A [`View`] is what can be exported: a model, or a tree alone; [`render`] gives its
-//! text, [`export`] writes the file. [`read_model`] reads a model in any format that holds one; [`Tree::from_newick`](crate::tree::Tree::from_newick)
-//! reads a tree.
+//! [`Format`] lists the formats and their file extensions. A [`View`] is a model or a tree to export: [`render`] returns its
+//! text, [`export`] writes the file. [`read_model`] reads a model in any format that can hold one;
+//! [`Tree::from_newick`](crate::tree::Tree::from_newick) reads a tree.
 
 mod bif;
 mod dot;

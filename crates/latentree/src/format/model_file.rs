@@ -1,4 +1,4 @@
-//! The model file: JSON, one shape for this program and for others.
+//! The model file: JSON with one documented layout for this and other programs.
 //!
 //! ```json
 //! {"format": "latentree", "version": 1, "minimum_version": 1, "kind": "latent-tree", "checksum": "fnv1a64:…",
@@ -137,7 +137,7 @@ impl ModelFile {
             Self::LatentTree(model) => Ok(model),
             Self::Tree { .. } => Err(Error::data(
                 Place::default(),
-                "a tree without tables where a model is needed; learn its parameters first, with this tree as `learn.tree`",
+                "a model is needed, but this is a tree without tables; learn its parameters first, with this tree as `learn.tree`",
             )),
         }
     }
@@ -244,7 +244,7 @@ pub(crate) fn check_length(text: &str) -> Result<()> {
 
 fn too_large() -> Error {
     let problem = format!(
-        "the model would take more than the {} MiB that a model file may have; leave out columns of many labels, or join rare labels \
+        "the model exceeds the {} MiB limit of a model file; leave out columns of many labels, or join rare labels \
          (`read.min_count`)",
         MAX_BYTES >> 20
     );
@@ -253,7 +253,7 @@ fn too_large() -> Error {
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     let refuse = || {
-        let problem = format!("larger than {} MiB, which no model file is", MAX_BYTES >> 20);
+        let problem = format!("larger than {} MiB, the limit of a model file", MAX_BYTES >> 20);
         Err(Error::format(Place::file(path), FORMAT, problem))
     };
     // Compressed or not, the bytes of a file are a lower bound.
@@ -308,7 +308,7 @@ pub fn read_model_from(bytes: &[u8], ending: &str, options: &ReadModelOptions<'_
                 let node = file.tree().find(name).ok_or_else(|| not_in_model(name))?;
                 if file.tree().is_observed(node) {
                     let name = Shortened(name);
-                    let problem = format!("{name:?} is observed; a model file says itself which nodes are hidden");
+                    let problem = format!("{name:?} is observed; a model file itself defines which nodes are hidden");
                     return Err(Error::option("read_model.hidden", problem));
                 }
             }

@@ -1,4 +1,4 @@
-//! The common ground of BIF and XMLBIF: variables and their tables, as read, and the way to a latent tree and back.
+//! Code shared by BIF and XMLBIF: variables and their tables as read, and conversion from and to a latent tree.
 //!
 //! Both formats hold a directed network of discrete variables. A latent tree rooted for its parametrisation is such a
 //! network in which no variable has more than one parent. What the formats cannot say is kept in properties of the
@@ -69,7 +69,7 @@ impl Network {
     ///
     /// # Errors
     /// [`Error::Tree`] if a node has two parents or there is a cycle; [`Error::Format`] with the line where something is
-    /// missing, stands twice, or is no distribution.
+    /// missing, appears twice, or is no distribution.
     pub(super) fn into_model(self, format: &'static str, options: &ReadModelOptions<'_>) -> Result<LatentTree> {
         let fault = |line: u64, problem: String| Error::format(Place::default().line(line), format, problem);
         let mut by_name: HashMap<&str, usize> = HashMap::with_capacity(self.variables.len());
@@ -89,7 +89,7 @@ impl Network {
                 return Err(fault(definition.line, format!("probabilities of {name:?}, which is not declared")));
             };
             if definition_of[ix].replace(definition).is_some() {
-                return Err(fault(definition.line, format!("probabilities of {name:?} stand twice")));
+                return Err(fault(definition.line, format!("probabilities of {name:?} appear twice")));
             }
             if let Some(unknown) = definition.parents.iter().find(|parent| !by_name.contains_key(parent.as_str())) {
                 let unknown = Shortened(unknown);
@@ -241,7 +241,7 @@ fn table(
                 let &state = position.get(row.0.as_str()).ok_or_else(|| (*line, format!("the parent has no state {label:?}")))?;
                 check(numbers, *line)?;
                 if given[state].replace(row).is_some() {
-                    return Err((*line, format!("the row of the parent's state {label:?} stands twice")));
+                    return Err((*line, format!("the row of the parent's state {label:?} appears twice")));
                 }
             }
             if let Some((numbers, line)) = default {

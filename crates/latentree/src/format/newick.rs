@@ -1,4 +1,4 @@
-//! Newick text, read and written so that writing and reading back gives the same tree.
+//! Newick text; writing a tree and reading it back gives the same tree.
 //!
 //! `(a:0.1,b:0.2,(c,d)h2[&hidden]:0.3[&support=0.98])h1[&hidden];` is a tree; a forest is one tree after another, each
 //! ended by `;`. Newick does not say which inner nodes are variables of the data, so inner nodes are written with a comment

@@ -6,8 +6,8 @@ use super::View;
 use crate::index::NodeIx;
 use crate::tree::Rooted;
 
-/// The tree as text: one line per node below its parent, with the length of the edge between them and, where known, its support. Hidden nodes are in
-/// parentheses. A model is shown from its roots, a tree from its centres.
+/// The tree as text: one line per node below its parent, with the length of the edge between them and, where known, its support.
+/// Hidden nodes are in parentheses. A model is shown from its roots, a tree from its centres.
 ///
 /// ```text
 /// (h1)

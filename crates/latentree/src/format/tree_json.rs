@@ -72,7 +72,7 @@ impl TreeFile<'_> {
         let nodes = self.nodes.into_iter().map(|node| Node { name: node.name.into_owned(), observed: node.observed });
         let tree = Tree::from_parts(nodes.collect(), &[])?;
         let find = |name: &str, edge: usize| -> Result<NodeIx> {
-            let missing = || Error::tree(format!("edge {} names {:?}, which is no node", edge + 1, Shortened(name)));
+            let missing = || Error::tree(format!("edge {} names {:?}, which is not a node", edge + 1, Shortened(name)));
             tree.find(name).ok_or_else(missing)
         };
         let mut edges = Vec::with_capacity(self.edges.len());

@@ -1,4 +1,4 @@
-//! What can be exported.
+//! Models and trees to export.
 
 use super::{Format, ModelFile};
 use crate::error::{Error, Place, Result};

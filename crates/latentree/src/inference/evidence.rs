@@ -1,4 +1,4 @@
-//! What is known about the variables of a row.
+//! Evidence: the known values of a row.
 
 use std::ops::Range;
 

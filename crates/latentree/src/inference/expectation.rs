@@ -1,9 +1,10 @@
 //! Expected counts: what EM's E-step collects from rows.
 //!
-//! For a discrete node `v` with parent `p` the counts are `n(p, s) = Σ_rows w · P(p, v = s | row)`, in the layout of its table. A leaf
-//! whose cell is missing adds nothing: summed out, the cell tells nothing of its table, and leaving it out of the complete data makes
-//! EM faster. A continuous leaf has, per state of its parent, `Σγ`, `Σγd` and `Σγd²` with `d` the distance to a shift near the
-//! column's mean; a count leaf has `Σγ` and `Σγx`. A node of a Gaussian tree has the [`GAUSSIAN_SUMS`] sums of its own and its parent's expected moments.
+//! For a discrete node `v` with parent `p` the counts are `n(p, s) = Σ_rows w · P(p, v = s | row)`, in the layout of its table. A
+//! leaf whose cell is missing adds nothing: summed out, the cell tells nothing of its table, and leaving it out of the complete
+//! data makes EM faster. A continuous leaf has, per state of its parent, `Σγ`, `Σγd` and `Σγd²` with `d` the distance to a shift
+//! near the column's mean; a count leaf has `Σγ` and `Σγx`. A node of a Gaussian tree has the [`GAUSSIAN_SUMS`] sums of its own
+//! and its parent's expected moments.
 
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock};
@@ -24,7 +25,8 @@ use crate::model::{Distribution, Emission, LatentTree};
 /// `Σvp`, `Σp²` (expected), then `Σw`, `Σx`, `Σx²` of the cells that are there.
 pub(crate) const GAUSSIAN_SUMS: usize = 9;
 
-/// Contiguous parts that a batch is cut into; never depends on the number of threads, since the order of additions follows from it.
+/// Contiguous parts that a batch is cut into; never depends on the number of threads, since the order of additions follows from
+/// it.
 pub(super) const PARTS: usize = 8;
 
 /// Where the counts of each node are.

@@ -89,7 +89,8 @@ impl GaussianWorkspace {
         self.n_rows
     }
 
-    /// Posterior mean (less the node's own mean), variance, and gain on the parent of a node in a row; after [`down`](Self::down).
+    /// Posterior mean (less the node's own mean), variance, and gain on the parent of a node in a row; after
+    /// [`down`](Self::down).
     pub(crate) fn centred(&self, node: NodeIx, row: usize) -> (f64, f64, f64) {
         let at = node.get() * BLOCK_ROWS + row;
         (self.mean[at], self.variance[at], self.gain[at])
@@ -161,7 +162,8 @@ impl GaussianWorkspace {
         }
     }
 
-    /// Given the parent's centred value `p` and the evidence below, the node has mean `gain · p + offset` and variance `residual`.
+    /// Given the parent's centred value `p` and the evidence below, the node has mean `gain · p + offset` and variance
+    /// `residual`.
     fn conditional(&self, step: &GaussianStep, row: usize) -> (f64, f64, f64) {
         let at = step.node.get() * BLOCK_ROWS + row;
         let known = self.known[at];

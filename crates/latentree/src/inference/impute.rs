@@ -1,4 +1,4 @@
-//! Missing cells filled with what the model thinks of them.
+//! Imputation of missing cells.
 
 use std::str::FromStr;
 
@@ -36,8 +36,8 @@ impl FromStr for Imputation {
 }
 
 impl Inference<'_> {
-    /// The batch with every missing cell filled: the most probable state of a discrete column by its own posterior, the
-    /// posterior mean of a continuous one, the rounded posterior mean of a count. Cells that are known stay as they are; in a row of
+    /// The batch with every missing cell filled: the most probable state of a discrete column by its own posterior, the posterior
+    /// mean of a continuous one, the rounded posterior mean of a count. Cells that are known stay as they are; in a row of
     /// probability zero nothing is filled. The result is dense.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! The inner loops of message passing between nodes of many states: small matrix products over a block of rows.
 //!
-//! Arrays have one run of `stride` rows per state. A tile of four states by eight rows stays in registers while the sum runs over the other
-//! node's states, in their order, so that a sum has the same bits whatever the width of the registers. Whole tiles of rows are worked on: `stride` is a multiple of
-//! eight, and what is in the rows beyond the last is never read.
+//! Arrays have one run of `stride` rows per state. A tile of four states by eight rows stays in registers while the sum runs over
+//! the other node's states, in their order, so that a sum has the same bits whatever the width of the registers. Whole tiles of
+//! rows are worked on: `stride` is a multiple of eight, and what is in the rows beyond the last is never read.
 
 /// States of a tile.
 const STATES: usize = 4;

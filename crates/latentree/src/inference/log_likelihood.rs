@@ -55,7 +55,8 @@ impl Score {
 }
 
 impl Inference<'_> {
-    /// Log-likelihood of every row of a batch that has the model's schema; −∞ for a row of probability zero. Missing cells are summed out.
+    /// Log-likelihood of every row of a batch that has the model's schema; −∞ for a row of probability zero. Missing cells are
+    /// summed out.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the batch has other columns.

@@ -1,8 +1,8 @@
-//! Inference: exact answers from a model, linear in the tree.
+//! Inference: exact answers from a model, in time linear in the size of the tree.
 //!
-//! [`Inference`] compiles a model once; then, row by row in blocks and on all cores, or for a single [`Evidence`]:
+//! [`Inference`] compiles a model once. It then computes, for blocks of rows on all cores or for a single [`Evidence`], the
 //! log-likelihood, posteriors of every node and edge, the most probable joint assignment, conditional and joint queries,
-//! imputation, and samples. Results do not depend on the number of threads.
+//! imputations and samples. Results do not depend on the number of threads.
 
 mod density;
 mod evidence;
@@ -127,7 +127,7 @@ impl<'m> Inference<'m> {
             crate::data::Block::Dense(columns) => columns.len() == n_columns,
             crate::data::Block::Sparse(rows) => rows.columns.iter().all(|&column| (column as usize) < n_columns),
         };
-        if fits { Ok(()) } else { Err(mismatch("the batch has other columns than the model")) }
+        if fits { Ok(()) } else { Err(mismatch("the columns of the batch differ from the model's")) }
     }
 
     /// Checks that data have the model's schema.

@@ -1,8 +1,9 @@
-//! The most probable joint assignment of everything that is not known: max–product with backtracking.
+//! The most probable joint assignment of all unknown variables: max–product with backtracking.
 //!
-//! In logarithms, so that nothing can underflow: `m_v(p) = max_s [ln T(s|p) + Σ_c m_c(s)]`, remembering which state attains
-//! it; ties go to the lower state. Missing continuous and count leaves are summed out (they are leaves, so this is exact for the rest)
-//! and then set to their most probable value given their parent's state. In a Gaussian tree the most probable values are the posterior means.
+//! In logarithms, so that nothing can underflow: `m_v(p) = max_s [ln T(s|p) + Σ_c m_c(s)]`, remembering which state attains it;
+//! ties go to the lower state. Missing continuous and count leaves are summed out (they are leaves, so this is exact for the
+//! rest) and then set to their most probable value given their parent's state. In a Gaussian tree the most probable values are
+//! the posterior means.
 
 use rayon::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The numbers that messages are made of.
+//! Number types of messages.
 //!
 //! Plain `f64` is enough, and fast, when the compiled [`Plan`](super::plan::Plan) can prove that no product leaves its
 //! range. It cannot when tables hold zeros or tiny entries above long products (a state with relative weight 10⁻⁴⁰⁰ may be

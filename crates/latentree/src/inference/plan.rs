@@ -4,13 +4,13 @@
 //! but an observed leaf, owns an array of its states: the product of the messages of its children, then its own evidence.
 //! An observed leaf multiplies a column of its table straight into its parent's array.
 //!
-//! The compiler also decides where products are brought back into range, so that the inner loops never test for it. For
-//! every array it tracks a lower bound of the base-2 logarithm of any positive entry, from the smallest positive entries of
-//! the tables. Where the next multiplication could pass 2⁻⁹⁰⁰, the array is *renormalised* first: every entry hands its power
-//! of two to an integer beside it (one per state and row, so no state is lost, however unlikely it looks so far). Before such
-//! a node sends its message, the integers are *collapsed* to the largest one. States that vanish by this are more than 2¹⁰⁰⁰ less likely
-//! than another, which cannot be undone by the rest of the tree if all entries of the node's table are at least 2⁻³⁰⁰. Where
-//! that does not hold (zeros in the table) the whole model is run on [`Wide`](super::number::Wide) numbers instead.
+//! The compiler also decides where products are brought back into range, so that the inner loops never test for it. For every
+//! array it tracks a lower bound of the base-2 logarithm of any positive entry, from the smallest positive entries of the tables.
+//! Where the next multiplication could pass 2⁻⁹⁰⁰, the array is *renormalised* first: every entry hands its power of two to an
+//! integer beside it (one per state and row, so no state is lost, however unlikely it looks so far). Before such a node sends its
+//! message, the integers are *collapsed* to the largest one. States that vanish by this are more than 2¹⁰⁰⁰ less likely than
+//! another, which cannot be undone by the rest of the tree if all entries of the node's table are at least 2⁻³⁰⁰. Where that does
+//! not hold (zeros in the table) the whole model is run on [`Wide`](super::number::Wide) numbers instead.
 
 use crate::index::{ColIx, NodeIx};
 use crate::model::{Distribution, Emission, LatentTree, Table};
@@ -38,7 +38,8 @@ pub(crate) enum Role {
         /// Whether no child ever writes its array, which must be set to one.
         childless: bool,
     },
-    /// An observed discrete leaf: its table by column, `n_parent_states` values per state, and a last block of ones for "missing".
+    /// An observed discrete leaf: its table by column, `n_parent_states` values per state, and a last block of ones for
+    /// "missing".
     Leaf { column: ColIx, by_state: Vec<f64> },
     /// A leaf with densities.
     Emitter { terms: Vec<Term> },

@@ -67,7 +67,7 @@ impl Inference<'_> {
         match (self.model.n_states(node), self.model.distribution(node)) {
             (Some(n_states), _) => Ok(n_states),
             (None, Distribution::Emission(Emission::Group(_))) => {
-                Err(Error::query(format!("{:?} is a group; ask for its hidden neighbour instead", self.model.tree().name(node))))
+                Err(Error::query(format!("{:?} is a group; query its hidden neighbour instead", self.model.tree().name(node))))
             }
             _ => Ok(2),
         }
@@ -213,7 +213,7 @@ impl Inference<'_> {
 }
 
 pub(super) fn impossible() -> Error {
-    Error::query("what is given has probability zero under this model, so nothing follows from it; give other or fewer values")
+    Error::query("the evidence has probability zero under this model; use other or fewer values")
 }
 
 /// Joint posterior of a discrete node and its parent in the first row.

@@ -99,7 +99,7 @@ impl Inference<'_> {
             .collect::<Result<Vec<usize>>>()?;
         let combinations = n_states.iter().try_fold(1_usize, |product, &n| product.checked_mul(n)).filter(|&n| n <= MOST);
         let combinations =
-            combinations.ok_or_else(|| Error::query(format!("more than {MOST} combinations; ask for fewer nodes at once")))?;
+            combinations.ok_or_else(|| Error::query(format!("more than {MOST} combinations; query fewer nodes at once")))?;
         let total = self.log_evidence(evidence);
         if total == f64::NEG_INFINITY {
             return Err(impossible());

@@ -58,8 +58,8 @@ impl<'m> Inference<'m> {
     /// Draws rows into memory.
     ///
     /// # Errors
-    /// [`Error::Option`](crate::Error::Option) if they are more than [`MOST_DRAWN_ROWS`](limits::MOST_DRAWN_ROWS) or would not fit the machine's
-    /// memory.
+    /// [`Error::Option`](crate::Error::Option) if they are more than [`MOST_DRAWN_ROWS`](limits::MOST_DRAWN_ROWS) or would not
+    /// fit the machine's memory.
     pub fn sample(&self, n_rows: u64, seed: u64) -> Result<Dataset> {
         limits::check("sample.rows", n_rows, 0..=limits::MOST_DRAWN_ROWS)?;
         let width = |kind: &Kind| match ColumnData::for_kind(kind, 0) {

@@ -1,16 +1,17 @@
 //! Expected counts from sparse rows: a row costs the paths of its non-zero cells, not the number of variables.
 //!
-//! Take the row of all zeros as the base. With `K(s)` the product of the base messages into node `v` and `m⁰(p) = Σ_s T(s|p) K(s) e⁰(s)` its own
-//! base message (`e⁰` the evidence of an observed inner node, that it is 0), write every message relative to its base,
-//! `q(p) = m(p)/m⁰(p)`. Then `q_v(p) = Σ_s R(s|p) e(s) Π_c q_c(s)` with `R(s|p) = T(s|p) K(s)/m⁰(p)`, and a child whose subtree is all
-//! zeros has `q = 1`: it is not visited. For a hidden node `R(·|p)` is its posterior given its parent in the base row. A leaf with code `x` has
-//! `q(p) = T(x|p)/T(0|p)`. Downward the same relative messages give posteriors of the nodes on the paths.
+//! Take the row of all zeros as the base. With `K(s)` the product of the base messages into node `v` and
+//! `m⁰(p) = Σ_s T(s|p) K(s) e⁰(s)` its own base message (`e⁰` the evidence of an observed inner node, that it is 0), write every
+//! message relative to its base, `q(p) = m(p)/m⁰(p)`. Then `q_v(p) = Σ_s R(s|p) e(s) Π_c q_c(s)` with
+//! `R(s|p) = T(s|p) K(s)/m⁰(p)`, and a child whose subtree is all zeros has `q = 1`: it is not visited. For a hidden node
+//! `R(·|p)` is its posterior given its parent in the base row. A leaf with code `x` has `q(p) = T(x|p)/T(0|p)`. Downward the same
+//! relative messages give posteriors of the nodes on the paths.
 //!
-//! Below a node that is on no path, posteriors given its parent are those of the base row. What flows in there is, over all rows, the parent's
-//! mass less the mass it had in rows where the child was on a path; it is pushed down once for each batch.
+//! Below a node that is on no path, posteriors given its parent are those of the base row. What flows in there is, over all rows,
+//! the parent's mass less the mass it had in rows where the child was on a path; it is pushed down once for each batch.
 //!
-//! Relative messages stay in range by a power taken out where needed. As in the dense schedule, states that vanish by this cannot come back
-//! if all entries of `R` and of the leaves' ratios are within 2^±300; where they are not, the dense schedule is used.
+//! Relative messages stay in range by a power taken out where needed. As in the dense schedule, states that vanish by this cannot
+//! come back if all entries of `R` and of the leaves' ratios are within 2^±300; where they are not, the dense schedule is used.
 //!
 //! Cost per row: `Σ k_parent · k_child` over the edges on the paths from non-zero cells to the root.
 
@@ -527,7 +528,8 @@ fn multiply(products: &mut [f64], factors: &[f64], ln_scale: &mut f64) {
     }
 }
 
-/// The arrays of the row at hand, and the sums over rows. Between rows, products are one, evidence is zero and nothing is on a path.
+/// The arrays of the row at hand, and the sums over rows. Between rows, products are one, evidence is zero and nothing is on a
+/// path.
 #[derive(Debug)]
 struct Walk {
     on_path: Vec<u64>,

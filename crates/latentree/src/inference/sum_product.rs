@@ -348,7 +348,8 @@ impl<N: Number> Workspace<N> {
         }
     }
 
-    /// The downward pass, after [`up`](Self::up): fills the posteriors of buffered nodes. In a row of likelihood zero they are zero.
+    /// The downward pass, after [`up`](Self::up): fills the posteriors of buffered nodes. In a row of likelihood zero they are
+    /// zero.
     pub(crate) fn down(&mut self, plan: &Plan) {
         self.beliefs.resize(self.products.len(), N::ZERO);
         for step in plan.steps.iter().rev() {

@@ -183,7 +183,7 @@ impl Run<'_> {
             }
             if within < BLOCKS {
                 self.observer.warn(&format!(
-                    "the bootstrap draws from {within} blocks of rows instead of {BLOCKS}, since more would not fit {}: support is rougher",
+                    "the bootstrap draws from {within} blocks of rows instead of {BLOCKS}, since more would not fit {}: support is less precise",
                     MemoryBudget::new(BLOCKS_BUDGET)
                 ));
             }

@@ -316,7 +316,7 @@ fn warn_below_independence(bic: f64, rows: &dyn Rows, observer: &dyn Observer) -
     // Smoothing takes a little off every likelihood.
     if bic < alone - 1e-4 * alone.abs() - 0.5 {
         observer.warn(&format!(
-            "BIC {bic:.2} is below the {alone:.2} of independent variables: these rows do not justify the tree; search by BIC, or give more rows"
+            "BIC {bic:.2} is below the {alone:.2} of independent variables: these rows do not justify the tree; search by BIC, or use more rows"
         ));
     }
     Ok(())

@@ -77,8 +77,7 @@ impl Run<'_> {
             self.observer.warn(&message);
         }
         if !learned.converged {
-            self.observer
-                .warn("edge lengths are not fitted to the end: there are many variables, and the time for it is bounded");
+            self.observer.warn("edge lengths did not fully converge: with so many variables, the effort is limited");
         }
     }
 
@@ -103,7 +102,7 @@ impl Run<'_> {
             && used < asked
         {
             observer.warn(&format!(
-                "the tree is that of {used} hidden states: distances by {asked} keep apart what {used} join; the data may not show so many"
+                "the tree was learned with {used} hidden states: with {asked}, distances separate variables that {used} connect; the data may not support so many"
             ));
         }
         if let Some(replicates) = self.relearned_replicates() {

@@ -31,7 +31,7 @@ pub(crate) struct Fiedler {
 /// O(n²) for each of some tens of iterations, in parallel; the result does not depend on the number of threads.
 #[must_use]
 pub(crate) fn fiedler_vector(affinity: &[f64], n: usize, tree: &[(usize, usize)], settled: f64) -> Fiedler {
-    const LARGEST_COUNT: usize = 150;
+    const MAX_COUNT: usize = 150;
     const TOLERANCE: f64 = 1e-8;
     const UNCHANGED: usize = 10;
     assert_eq!(affinity.len(), n * n, "the matrix is square");
@@ -61,7 +61,7 @@ pub(crate) fn fiedler_vector(affinity: &[f64], n: usize, tree: &[(usize, usize)]
     let (mut value, mut iterations) = (dot(&x, &image), 1);
     let mut signs: Vec<bool> = Vec::new();
     let mut n_unchanged = 0;
-    while iterations < LARGEST_COUNT {
+    while iterations < MAX_COUNT {
         let residual: Vec<f64> = (0..n).map(|i| image[i] - value * degree[i] * x[i]).collect();
         let error = residual.iter().zip(&degree).map(|(r, d)| r * r / d).sum::<f64>().sqrt();
         let new_signs: Vec<bool> = x.iter().map(|value| *value >= 0.0).collect();

@@ -35,7 +35,7 @@ impl Svd {
 }
 
 /// Rounds of rotations after which the result is taken as it is; a dozen suffice for any matrix of use.
-const MOST_SWEEPS: usize = 60;
+const MAX_SWEEPS: usize = 60;
 
 /// All `min(n_rows, n_cols)` singular values and vectors of a matrix given row by row.
 ///
@@ -60,7 +60,7 @@ pub(crate) fn jacobi_svd(matrix: &[f64], n_rows: usize, n_cols: usize) -> Svd {
     let mut rotation = vec![0.0; count * count];
     (0..count).for_each(|ix| rotation[ix * count + ix] = 1.0);
     let total: f64 = vectors.iter().map(|value| value * value).sum();
-    for _ in 0..MOST_SWEEPS {
+    for _ in 0..MAX_SWEEPS {
         let mut rotated = false;
         for p in 0..count {
             for q in p + 1..count {

@@ -1,4 +1,4 @@
-//! The shared floor of numbers: algorithms on small dense arrays, and the one importer of the linear algebra library.
+//! Linear algebra: algorithms on small dense arrays. Only this module imports the linear algebra library.
 
 mod cholesky;
 mod fiedler;

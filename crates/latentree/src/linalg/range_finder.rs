@@ -1,9 +1,9 @@
 //! The leading singular values of a matrix that is only ever multiplied with vectors.
 //!
-//! A random start of a few more vectors than wanted is multiplied with the matrix and its transpose in turn and made orthonormal each
-//! time; the range it spans turns to the leading singular vectors. Halko, Martinsson and Tropp (2011), algorithm 4.4, with
-//! the number of rounds decided by the values themselves. For a matrix whose rank is at most the number of vectors the
-//! first round is exact.
+//! A random start of a few more vectors than wanted is multiplied with the matrix and its transpose in turn and made orthonormal
+//! each time; the range it spans turns to the leading singular vectors. Halko, Martinsson and Tropp (2011), algorithm 4.4, with
+//! the number of rounds decided by the values themselves. For a matrix whose rank is at most the number of vectors the first
+//! round is exact.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -61,7 +61,7 @@ impl LinearOperator for DenseOperator<'_> {
 /// Vectors besides those wanted.
 const EXTRA: usize = 8;
 /// Rounds after which the values are taken as they are: their spectrum is flat, and they are noise to this accuracy.
-const MOST_ROUNDS: usize = 60;
+const MAX_ROUNDS: usize = 60;
 /// Relative change of all wanted values between rounds at which they have settled.
 const SETTLED: f64 = 1e-9;
 
@@ -81,7 +81,7 @@ pub(crate) fn leading_singular_values(operator: &dyn LinearOperator, wanted: usi
     let mut left = vec![vec![0.0; n_rows]; width];
     let mut before: Vec<f64> = Vec::new();
     let mut inner = jacobi_svd(&[], 0, 0);
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         left.iter_mut().zip(&right).for_each(|(left, right)| operator.apply(right, left));
         orthonormalise(&mut left);
         left.iter().zip(&mut right).for_each(|(left, right)| operator.apply_transposed(left, right));

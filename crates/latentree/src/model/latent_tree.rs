@@ -58,7 +58,8 @@ pub enum Family {
     Gaussian,
 }
 
-/// A latent tree model: a tree (or forest), rooted for its parametrisation only, and the distribution of each node given its parent.
+/// A latent tree model: a tree (or forest), rooted for its parametrisation only, and the distribution of each node given its
+/// parent.
 ///
 /// Built by [`LatentTree::builder`], which checks every invariant:
 /// observed nodes are exactly the schema's variables; a discrete node's parent is discrete; continuous, count and group
@@ -132,7 +133,7 @@ impl LatentTreeBuilder {
             return Err(Error::tree("it has no nodes"));
         }
         if tree.n_observed() == 0 {
-            return Err(Error::tree("it has no observed nodes, so no data could say anything about it"));
+            return Err(Error::tree("it has no observed nodes, so no data can inform it"));
         }
         let roots = if roots.is_empty() { vec![tree.center()] } else { roots };
         let rooted = Rooted::with_roots(&tree, &roots)?;
@@ -141,7 +142,8 @@ impl LatentTreeBuilder {
         for variable in schema.variable_ixs() {
             let name = &schema.variable(variable).name;
             let node = tree.find(name).filter(|&node| tree.is_observed(node));
-            let node = node.ok_or_else(|| Error::model(name, "a variable of the schema that is no observed node of the tree"))?;
+            let node =
+                node.ok_or_else(|| Error::model(name, "a variable of the schema that is not an observed node of the tree"))?;
             variables[node.get()] = Some(variable);
             node_of_variable.push(node);
         }
@@ -158,7 +160,7 @@ impl LatentTreeBuilder {
                     Some(kind) => Domain::Discrete { labels: kind.labels().unwrap_or_default().to_vec() },
                 },
                 (None, _) if tree.is_observed(node) => {
-                    return Err(Error::model(name, "an observed node that is no variable of the schema"));
+                    return Err(Error::model(name, "an observed node that is not a variable of the schema"));
                 }
                 (None, Some(domain)) => domain.clone(),
                 (None, None) => match &distribution {
@@ -239,7 +241,7 @@ impl LatentTree {
                 }
                 let mut seen = std::collections::HashSet::with_capacity(n_states);
                 if let Some(twice) = domain.labels().unwrap_or_default().iter().find(|label| !seen.insert(label.as_str())) {
-                    return Err(format!("label {twice:?} stands twice"));
+                    return Err(format!("label {twice:?} appears twice"));
                 }
                 table.fault().map_or(Ok(()), Err)
             }

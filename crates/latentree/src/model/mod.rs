@@ -1,4 +1,5 @@
-//! Model: a tree with its distributions ([`LatentTree`]), checked when built. Its file is in [`format`](crate::format).
+//! Model: a tree with its distributions ([`LatentTree`]), validated on construction. [`format`](crate::format) reads and writes
+//! it.
 
 mod correlation_lengths;
 mod distribution;

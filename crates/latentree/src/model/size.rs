@@ -1,4 +1,4 @@
-//! How much memory the tables of a model will take, before they are made.
+//! Estimates the memory of a model's tables before they are allocated.
 
 use crate::data::{Kind, Schema, Variable};
 use crate::index::NodeIx;
@@ -7,7 +7,8 @@ use crate::tree::Tree;
 /// Bytes of a number in a table.
 const NUMBER: u64 = 8;
 
-/// Bytes of all tables of a tree whose node has so many values: states, or the numbers that describe a column for one state of its parent.
+/// Bytes of all tables of a tree whose node has so many values: states, or the numbers that describe a column for one state of
+/// its parent.
 pub(crate) fn table_bytes(tree: &Tree, n_values: impl Fn(NodeIx) -> u64) -> u64 {
     let tables = tree.edges().map(|edge| n_values(edge.a).saturating_mul(n_values(edge.b)));
     let nodes = tree.node_ixs().map(&n_values);
@@ -22,7 +23,8 @@ pub(crate) fn model_bytes(tree: &Tree, schema: &Schema, hidden_states: impl Fn(N
     })
 }
 
-/// Fewest bytes that the tables of any model of these variables with hidden nodes of so many states can take: those of one hidden node above all.
+/// Fewest bytes that the tables of any model of these variables with hidden nodes of so many states can take: those of one hidden
+/// node above all.
 pub(crate) fn least_model_bytes(schema: &Schema, hidden_states: usize) -> u64 {
     let values = schema.variables().iter().map(|variable| variable_values(schema, variable));
     values.fold(0_u64, u64::saturating_add).saturating_mul(hidden_states as u64).saturating_mul(NUMBER)

@@ -1,15 +1,17 @@
 //! The order of hidden states: labels of hidden states are arbitrary to every learner, so they are sorted once, at the end.
 //!
-//! A state's score is the mean of what is *ordered* next to its node, given that state: continuous columns, counts, binary columns (code 1 is the event),
-//! categories whose labels are all numbers, and the pairs no/yes, false/true, absent/present, negative/positive and off/on. Each column is
-//! standardised and weighted by the share of its variance that the node explains, so that the column which tells most about the node decides.
-//! States rise with their scores: over columns of presence (words, diagnoses), state 1 is the one with more of them.
+//! A state's score is the mean of what is *ordered* next to its node, given that state: continuous columns, counts, binary
+//! columns (code 1 is the event), categories whose labels are all numbers, and the pairs no/yes, false/true, absent/present,
+//! negative/positive and off/on. Each column is standardised and weighted by the share of its variance that the node explains, so
+//! that the column which tells most about the node decides. States rise with their scores: over columns of presence (words,
+//! diagnoses), state 1 is the one with more of them.
 //!
-//! - A hidden node without ordered columns next to it takes the expected scores of its hidden neighbours, nearest to ordered columns first.
+//! - A hidden node without ordered columns next to it takes the expected scores of its hidden neighbours, nearest to ordered
+//!   columns first.
 //! - In a tree without any ordered column, and for states whose scores are the same, the commonest state comes first.
 //!
-//! The joint distribution of the observed variables stays what it was. Sums run over neighbours by name, so that the order of columns in a table does
-//! not matter.
+//! The joint distribution of the observed variables stays what it was. Sums run over neighbours by name, so that the order of
+//! columns in a table does not matter.
 
 use super::{Distribution, Domain, Emission, Family, LatentTree, Marginal, Table};
 use crate::data::Kind;
@@ -23,8 +25,8 @@ const SAME: f64 = 1e-9;
 const PAIRS: [[&str; 2]; 5] = [["no", "yes"], ["false", "true"], ["absent", "present"], ["negative", "positive"], ["off", "on"]];
 
 impl LatentTree {
-    /// The same model with the states of its hidden nodes in order: rising with the mean of the ordered columns next to them or, where there are none,
-    /// the commonest first. Gaussian trees have no states and stay as they are.
+    /// The same model with the states of its hidden nodes in order: rising with the mean of the ordered columns next to them or,
+    /// where there are none, the commonest first. Gaussian trees have no states and stay as they are.
     ///
     /// # Errors
     /// None for a model that was built.
@@ -127,8 +129,8 @@ fn orders(model: &LatentTree) -> Vec<Option<Vec<usize>>> {
     model.tree().node_ixs().map(|node| if model.variable(node).is_none() { order(node) } else { None }).collect()
 }
 
-/// Sorts states by what they have, least first; those that have the same keep their order. Rounding must not decide: the same model with its states in
-/// another order has the same order of states.
+/// Sorts states by what they have, least first; those that have the same keep their order. Rounding must not decide: the same
+/// model with its states in another order has the same order of states.
 fn sort_by(order: &mut [usize], values: &[f64]) {
     let mut sorted = order.to_vec();
     sorted.sort_by(|&a, &b| values[a].total_cmp(&values[b]));

@@ -1,4 +1,4 @@
-//! Random models of every family, with hostile names, for tests of what reads and writes them.
+//! Random models of every family, with hostile names, for tests of readers and writers.
 
 use std::sync::Arc;
 

@@ -1,16 +1,18 @@
-//! Tables of a discrete tree by triplets that are aligned afterwards: Procedures 1 and 3 of Huang et al. (2020), as they are written.
+//! Tables of a discrete tree by triplets that are aligned afterwards: Procedures 1 and 3 of Huang et al. (2020), as they are
+//! written.
 //!
-//! Hidden nodes are taken from the leaves up. The group of a hidden node h are its children; one of them is its reference r. Every triplet (a, b, r)
-//! of the group gives a tensor `E[y_a ⊗ y_b ⊗ y_r]`, whose decomposition gives P(h) and `E[y | h]` of the three in labels of its own. Triplets of a
-//! group are aligned by the columns of r, which are in all of them. A group of two takes the nearest variable outside for its third. Then every row
-//! gets a state of h, drawn from its posterior given the group, and h is a variable like any other for the groups above.
+//! Hidden nodes are taken from the leaves up. The group of a hidden node h are its children; one of them is its reference r.
+//! Every triplet (a, b, r) of the group gives a tensor `E[y_a ⊗ y_b ⊗ y_r]`, whose decomposition gives P(h) and `E[y | h]` of the
+//! three in labels of its own. Triplets of a group are aligned by the columns of r, which are in all of them. A group of two
+//! takes the nearest variable outside for its third. Then every row gets a state of h, drawn from its posterior given the group,
+//! and h is a variable like any other for the groups above.
 //!
-//! Across groups the paper (App. I) takes Π for the square root of a product that is Π² at best, which does not tell a swap from the identity. Here a hidden
-//! child has the labels of its samples, so its table needs no alignment; its states are put in the order in which they go with those of its parent,
-//! which is what the reference group is for.
+//! Across groups the paper (App. I) takes Π for the square root of a product that is Π² at best, which does not tell a swap from
+//! the identity. Here a hidden child has the labels of its samples, so its table needs no alignment; its states are put in the
+//! order in which they go with those of its parent, which is what the reference group is for.
 //!
-//! Drawn states carry the posterior's confusion, so that tables of hidden nodes come out too flat; [`by_moments`](super::by_moments()) does not
-//! need them and is the better choice. This is here for comparison.
+//! Drawn states carry the posterior's confusion, so that tables of hidden nodes come out too flat;
+//! [`by_moments`](super::by_moments()) does not need them and is the better choice. This is here for comparison.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -63,7 +65,7 @@ impl FromStr for Alignment {
         [Self::Linear, Self::Huang]
             .into_iter()
             .find(|alignment| alignment.name() == name)
-            .ok_or_else(|| Error::option("parameters.alignment", format!("{name:?} is not known; use linear or huang")))
+            .ok_or_else(|| Error::option("parameters.alignment", format!("{name:?} is unknown; use linear or huang")))
     }
 }
 
@@ -77,9 +79,9 @@ const MISSING: u32 = u32::MAX;
 /// Learns all tables of a tree of discrete leaves by aligned triplets.
 ///
 /// # Errors
-/// [`Error::Tree`] if the tree does not fit the schema, has observed inner nodes or a hidden node of fewer than three neighbours; [`Error::Data`] for a
-/// column that is not discrete or has more than 4,000 labels, and for a hidden node whose triplets do not tell k states apart; those of the source, and
-/// [`Error::Cancelled`].
+/// [`Error::Tree`] if the tree does not fit the schema, has observed inner nodes or a hidden node of fewer than three neighbours;
+/// [`Error::Data`] for a column that is not discrete or has more than 4,000 labels, and for a hidden node whose triplets do not
+/// tell k states apart; those of the source, and [`Error::Cancelled`].
 pub fn by_aligned_triplets(
     tree: &Tree,
     source: &mut dyn BatchSource,
@@ -152,8 +154,7 @@ fn check(tree: &Tree, schema: &Schema, variable_of: &[Option<usize>], k: usize) 
     for node in tree.node_ixs() {
         let Some(variable) = variable_of[node.get()] else {
             if tree.degree(node) < 3 {
-                let problem =
-                    format!("hidden node {} has fewer than three neighbours and cannot be told from data", tree.name(node));
+                let problem = format!("hidden node {} has fewer than three neighbours and is not identifiable", tree.name(node));
                 return Err(Error::tree(problem));
             }
             labels.push(k);
@@ -180,7 +181,7 @@ fn check(tree: &Tree, schema: &Schema, variable_of: &[Option<usize>], k: usize) 
         }
         if tree.degree(node) > 1 {
             return Err(Error::tree(format!(
-                "observed node {name} is inside the tree; aligned triplets are for observed leaves"
+                "observed node {name} is an inner node; aligned triplets support only observed leaves"
             )));
         }
     }
@@ -278,7 +279,7 @@ impl Groups<'_> {
         Error::data(
             crate::error::Place::default(),
             format!(
-                "hidden node {} cannot have {} states by its triplet {} ({error}); ask for fewer hidden states, or use `parameters.alignment` linear",
+                "hidden node {} cannot have {} states according to its triplet {} ({error}); ask for fewer hidden states, or use `parameters.alignment` linear",
                 self.tree.name(node),
                 self.k,
                 names.join(", ")

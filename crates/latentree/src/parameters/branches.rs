@@ -1,8 +1,9 @@
-//! Which variables tell a hidden node's state: its branches in three groups.
+//! The variables that are informative about a hidden node: its branches in three groups.
 //!
-//! Given a hidden node its branches are independent, so any groups of them are independent too. Branches are spread over a few parts by how much they
-//! can tell, largest first, and the parts in the same way over three views: the views are decomposed, and for the tables of what lies in one part all
-//! the others serve. A part is seen through its variables nearest to the node, as many as a few dozen coordinates hold.
+//! Given a hidden node its branches are independent, so any groups of them are independent too. Branches are spread over a few
+//! parts by how much they can tell, largest first, and the parts in the same way over three views: the views are decomposed, and
+//! for the tables of what lies in one part all the others serve. A part is seen through its variables nearest to the node, as
+//! many as a few dozen coordinates hold.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,8 +40,8 @@ pub(super) struct Views {
 }
 
 impl Views {
-    /// The views of a hidden node with at least three neighbours, each of about `most` coordinates or fewer; `variable_of[node]` is the variable of
-    /// an observed node.
+    /// The views of a hidden node with at least three neighbours, each of about `most` coordinates or fewer; `variable_of[node]`
+    /// is the variable of an observed node.
     pub(super) fn new(
         tree: &Tree,
         node: NodeIx,
@@ -110,8 +111,8 @@ fn spread(sizes: &[usize], n_groups: usize) -> (Vec<usize>, Vec<usize>) {
     (group_of, totals)
 }
 
-/// The variables of the branch of `from` that begins with `first` (all branches if that is `None`), nearest first: by length where
-/// edges have one, else by number of edges.
+/// The variables of the branch of `from` that begins with `first` (all branches if that is `None`), nearest first: by length
+/// where edges have one, else by number of edges.
 pub(super) fn nearest(
     tree: &Tree,
     from: NodeIx,

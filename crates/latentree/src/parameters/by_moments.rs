@@ -1,19 +1,21 @@
 //! All tables of a discrete latent tree from moments, one decomposition per hidden node.
 //!
-//! Huang et al. (2020, §5–6) decompose a tensor for each triplet of neighbours and then repair the labels of hidden states across triplets. Here labels
-//! are chosen once per hidden node, and everything else is linear in them:
+//! Huang et al. (2020, §5–6) decompose a tensor for each triplet of neighbours and then repair the labels of hidden states across
+//! triplets. Here labels are chosen once per hidden node, and everything else is linear in them:
 //!
-//! 1. the branches of a hidden node h make up to six [parts](super::branches) and these three views, each summarised by k − 1 canonical variates with the
-//!    rest, which are sums over the view's parts;
-//! 2. [one pass](super::summaries) gives the moments of `a = (1, s₁, s₂, …)`, a summary for each part, and of the views' triple, which is whitened and
-//!    [decomposed](super::hidden_fit) into `w = P(h)` and the views' means; those of the parts, `M = E[a | h]`, are linear in them;
-//! 3. for what lies in part v let `G_v = (MᵀV⁻¹M)⁻¹MᵀV⁻¹` over all other parts, `V = E[a aᵀ]`: the best linear unbiased way from a to the
-//!    indicators of h. Then `P(y, h) = E[φ_y aᵀ] G_vᵀ` for an observed neighbour y, and `P(h, g) = G_h E[a_h a_gᵀ] G_gᵀ` for a hidden one;
+//! 1. the branches of a hidden node h make up to six [parts](super::branches) and these three views, each summarised by k − 1
+//!    canonical variates with the rest, which are sums over the view's parts;
+//! 2. [one pass](super::summaries) gives the moments of `a = (1, s₁, s₂, …)`, a summary for each part, and of the views' triple,
+//!    which is whitened and [decomposed](super::hidden_fit) into `w = P(h)` and the views' means; those of the parts,
+//!    `M = E[a | h]`, are linear in them;
+//! 3. for what lies in part v let `G_v = (MᵀV⁻¹M)⁻¹MᵀV⁻¹` over all other parts, `V = E[a aᵀ]`: the best linear unbiased way from
+//!    a to the indicators of h. Then `P(y, h) = E[φ_y aᵀ] G_vᵀ` for an observed neighbour y, and `P(h, g) = G_h E[a_h a_gᵀ] G_gᵀ`
+//!    for a hidden one;
 //! 4. tables are projected to probabilities. An edge has one joint table, so both directions agree.
 //!
-//! A number shows more than two states through the indicators of its [bins](crate::coordinates::bins); its means and variances come from `(1, z, z²)` of
-//! the number itself. Exact moments give the exact model. Missing cells are zeros of φ and of the coordinates of a: all holds as long as being missing is independent of
-//! the rest given the hidden parent.
+//! A number shows more than two states through the indicators of its [bins](crate::coordinates::bins); its means and variances
+//! come from `(1, z, z²)` of the number itself. Exact moments give the exact model. Missing cells are zeros of φ and of the
+//! coordinates of a: all holds as long as being missing is independent of the rest given the hidden parent.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -90,7 +92,8 @@ impl MomentOptions {
         self
     }
 
-    /// Coordinates of variables of many features that are known already, as [`moments_for`](crate::distance::moments_for) finds them.
+    /// Coordinates of variables of many features that are known already, as [`moments_for`](crate::distance::moments_for) finds
+    /// them.
     #[must_use]
     pub fn coordinates(mut self, coordinates: Option<FoundCoordinates>) -> Self {
         self.coordinates = coordinates;
@@ -111,18 +114,18 @@ impl MomentOptions {
 pub struct MomentModel {
     /// The model; its tree is the given one but for [`warnings`](Self::warnings).
     pub model: LatentTree,
-    /// What was not as asked for: fewer states than the data tell apart, moments of no model, numbers inside the tree.
+    /// Deviations from the request: fewer states than asked for, moments that match no model, numeric inner nodes.
     pub warnings: Vec<String>,
 }
 
 /// Learns all distributions of a tree from rows: two passes, one more where `summary` is not at hand.
 ///
-/// The tree's observed nodes are the variables of the source's schema. Hidden nodes are discrete; a number or a group cannot have neighbours
-/// other than a hidden one, so where one is inside the tree a hidden node takes its place, with it as a leaf.
+/// The tree's observed nodes are the variables of the source's schema. Hidden nodes are discrete; a number or a group cannot have
+/// neighbours other than a hidden one, so where one is inside the tree a hidden node takes its place, with it as a leaf.
 ///
 /// # Errors
-/// [`Error::Tree`] if the tree does not fit the schema or a hidden node has fewer than three neighbours, [`Error::Option`] for fewer than two
-/// states, [`Error::Data`] if there are no rows, those of the source, and [`Error::Cancelled`].
+/// [`Error::Tree`] if the tree does not fit the schema or a hidden node has fewer than three neighbours, [`Error::Option`] for
+/// fewer than two states, [`Error::Data`] if there are no rows, those of the source, and [`Error::Cancelled`].
 pub fn by_moments(
     tree: &Tree,
     source: &mut dyn BatchSource,
@@ -283,8 +286,7 @@ impl<'a> Problem<'a> {
                 return Err(Error::option("hidden states", format!("{n_states} is fewer than two (node {})", tree.name(node))));
             }
             if tree.degree(node) < 3 {
-                let problem =
-                    format!("hidden node {} has fewer than three neighbours and cannot be told from data", tree.name(node));
+                let problem = format!("hidden node {} has fewer than three neighbours and is not identifiable", tree.name(node));
                 return Err(Error::tree(problem));
             }
             views.push(Views::new(&tree, node, n_states, &variable_of, &coordinates, most));
@@ -312,8 +314,7 @@ impl<'a> Problem<'a> {
             if n_states < views.n_states {
                 let leaves = self.around(views.node);
                 self.warnings.push(format!(
-                    "hidden node {} near {leaves} has {n_states} states instead of {}: its branches tell no more apart; ask for fewer states, or \
-                     give more rows",
+                    "hidden node {} near {leaves} has {n_states} states instead of {}: its branches do not identify more; use fewer states or more rows",
                     self.tree.name(NodeIx::new(views.node)),
                     views.n_states
                 ));
@@ -384,12 +385,12 @@ impl<'a> Problem<'a> {
             let (name, leaves) = (self.tree.name(NodeIx::new(views.node)).to_owned(), self.around(views.node));
             if !sound {
                 self.warnings.push(format!(
-                    "the moments around hidden node {name} near {leaves} are those of no model of two states: its tables start from a symmetric guess; \
+                    "no two-state model matches the moments around hidden node {name} near {leaves}: its tables start from a symmetric guess; \
                      more rows or EM may help"
                 ));
             } else if fit.weights.len() < views.n_states {
                 self.warnings.push(format!(
-                    "hidden node {name} near {leaves} has {} states instead of {}: the moments tell no more apart; ask for fewer states, or give more rows",
+                    "hidden node {name} near {leaves} has {} states instead of {}: the moments do not identify more; use fewer states or more rows",
                     fit.weights.len(),
                     views.n_states
                 ));
@@ -470,7 +471,7 @@ impl<'a> Problem<'a> {
             nodes.iter().zip(&distributions).filter(|it| it.1.1 > 0).map(|(&node, it)| (self.tree.name(node), it.1)).collect();
         if let [(first, _), ..] = &changed[..] {
             self.warnings.push(format!(
-                "the moments give {} means, variances or rates of {} variables (first {first:?}) that no state can have; each is set to the nearest possible \
+                "the moments give {} impossible means, variances or rates for {} variables (first {first:?}); each is set to the nearest possible \
                  value; more rows or EM may help",
                 changed.iter().map(|it| it.1).sum::<usize>(),
                 changed.len(),
@@ -501,8 +502,8 @@ impl<'a> Problem<'a> {
         as_distribution(variable.is_group, members.collect())
     }
 
-    /// The distribution of an observed node given its parent from `E[φ 1{h}]` of its columns, and how many of its numbers had to be changed to be those of a
-    /// distribution.
+    /// The distribution of an observed node given its parent from `E[φ 1{h}]` of its columns, and how many of its numbers had to
+    /// be changed to be those of a distribution.
     fn emission(
         &self,
         variable: usize,

@@ -1,12 +1,13 @@
-//! Trees whose tables are discrete: which node is which variable, where roots can be, and what takes the place of numbers inside.
+//! Discrete trees: maps nodes to variables, chooses roots, and replaces numeric inner nodes.
 
 use crate::data::Schema;
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
 use crate::tree::{Edge, Node, Rooted, Tree};
 
-/// The tree as one whose hidden nodes are discrete: a hidden node takes the place of every inner node that is a number or a group, with it as a leaf, and
-/// two of them that are joined to each other alone are cut apart. What was changed is added to the warnings.
+/// The tree as one whose hidden nodes are discrete: a hidden node takes the place of every inner node that is a number or a
+/// group, with it as a leaf, and two of them that are joined to each other alone are cut apart. What was changed is added to the
+/// warnings.
 ///
 /// # Errors
 /// None for a tree whose names are unique.
@@ -18,7 +19,8 @@ pub fn discrete_tree(tree: &Tree, schema: &Schema, warnings: &mut Vec<String>) -
     let is_pair = |edge: &Edge| [edge.a, edge.b].iter().all(|&end| is_other(end) && tree.degree(end) == 1);
     for edge in edges.extract_if(.., |edge| is_pair(edge)) {
         let (a, b) = (tree.name(edge.a), tree.name(edge.b));
-        warnings.push(format!("{a} and {b} are joined to each other alone and are not discrete: they are taken for independent"));
+        warnings
+            .push(format!("{a} and {b} are connected only to each other and are not discrete: they are modelled as independent"));
     }
     for node in tree.node_ixs().filter(|&node| is_other(node) && tree.degree(node) > 1) {
         while tree.find(&format!("h{taken}")).is_some() {
@@ -39,14 +41,15 @@ pub fn discrete_tree(tree: &Tree, schema: &Schema, warnings: &mut Vec<String>) -
     }
     if let [first, ..] = &moved[..] {
         warnings.push(format!(
-            "{} of the variables inside the tree (first {first:?}) are not discrete: a hidden node has taken each one's place, with it as a leaf",
+            "{} observed inner nodes (first {first:?}) are not discrete: each becomes a leaf of a new hidden node in its place",
             moved.len()
         ));
     }
     Tree::from_parts(nodes, &edges)
 }
 
-/// Roots that have a table, near the centre of every tree: a hidden node, or a column of labels where there is none, or what stands alone.
+/// Roots that have a table, near the centre of every tree: a hidden node, or a column of labels where there is none, or what
+/// stands alone.
 pub(crate) fn discrete_roots(tree: &Tree, schema: &Schema) -> Result<Rooted> {
     let any = Rooted::with_roots(tree, &[])?;
     let mut best: Vec<(usize, NodeIx)> = any.roots.iter().map(|&root| (usize::MAX, root)).collect();

@@ -1,15 +1,15 @@
 //! Models whose tables follow from the lengths of a tree.
 //!
-//! - **Gaussian**: an edge of length d has correlation `±e^(−d)` (Choi et al. 2011, eq. 8). Means and variances of observed nodes are the data's, hidden
-//!   nodes have mean 0 and variance 1.
-//! - **Symmetric discrete** of K states: an edge of length d has `θ = (1 − e^(−d/(K−1))) / K`; a node differs from its parent in each of the other states
-//!   with probability θ, and a root has equal probabilities (Choi eq. 10).
+//! - **Gaussian**: an edge of length d has correlation `±e^(−d)` (Choi et al. 2011, eq. 8). Means and variances of observed nodes
+//!   are the data's, hidden nodes have mean 0 and variance 1.
+//! - **Symmetric discrete** of K states: an edge of length d has `θ = (1 − e^(−d/(K−1))) / K`; a node differs from its parent in
+//!   each of the other states with probability θ, and a root has equal probabilities (Choi eq. 10).
 //!
 //! # Signs
-//! A length says nothing about a sign. On a tree any signs of edges come from signs of nodes, `s_uv = s_u s_v`, and those of hidden nodes are free, so
-//! there is one sign per observed variable to find. Variables start with the sign that the strongest chain of correlations gives
-//! them (a maximum spanning tree by |ρ|); then each takes the sign of `Σ_j s_j ρ_ij |ρ_ij|` until none changes. For K = 2 states the same holds with
-//! 1 − 2θ for the correlation; for K > 2 there are no signs.
+//! A length says nothing about a sign. On a tree any signs of edges come from signs of nodes, `s_uv = s_u s_v`, and those of
+//! hidden nodes are free, so there is one sign per observed variable to find. Variables start with the sign that the strongest
+//! chain of correlations gives them (a maximum spanning tree by |ρ|); then each takes the sign of `Σ_j s_j ρ_ij |ρ_ij|` until
+//! none changes. For K = 2 states the same holds with 1 − 2θ for the correlation; for K > 2 there are no signs.
 
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ pub enum FamilyByLengths {
     Symmetric(usize),
 }
 
-/// The family that lengths determine for these columns: Gaussian if all are continuous, symmetric if symmetric distances were asked for and
-/// all have the same number of labels.
+/// The family that lengths determine for these columns: Gaussian if all are continuous, symmetric if symmetric distances were
+/// asked for and all have the same number of labels.
 #[must_use]
 pub fn family_by_lengths(moments: &PairMoments, symmetric: bool) -> Option<FamilyByLengths> {
     let schema = moments.schema();
@@ -162,7 +162,8 @@ fn signs(tree: &Tree, moments: &PairMoments, column: &dyn Fn(NodeIx) -> Option<C
             }
         }
     }
-    // Sweeps by likelihood's sense: strong pairs decide. Few are needed after the spanning tree, and many variables make them slow.
+    // Sweeps by likelihood's sense: strong pairs decide. Few are needed after the spanning tree, and many variables make them
+    // slow.
     for _ in 0..if p <= 3000 { 10 } else { 0 } {
         let mut changed = false;
         for i in 0..p {
@@ -194,8 +195,8 @@ fn signs(tree: &Tree, moments: &PairMoments, column: &dyn Fn(NodeIx) -> Option<C
 /// Most variables whose likelihood is computed from a dense matrix.
 const MOST_DENSE: usize = 1500;
 
-/// The log-likelihood of a Gaussian model on complete data from their moments alone: `−½ W (p ln 2π + ln |Σ| + tr Σ⁻¹S)` with S the data's covariances
-/// around the model's means, W the total weight.
+/// The log-likelihood of a Gaussian model on complete data from their moments alone: `−½ W (p ln 2π + ln |Σ| + tr Σ⁻¹S)` with S
+/// the data's covariances around the model's means, W the total weight.
 ///
 /// `None` if the model is not Gaussian, cells are missing, or there are more than 1,500 variables.
 ///

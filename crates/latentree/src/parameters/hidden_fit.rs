@@ -1,4 +1,5 @@
-//! One hidden node from the moments of its views: directions of their summaries, one decomposition, and the linear maps to its states.
+//! One hidden node from the moments of its views: directions of their summaries, one decomposition, and the linear maps to its
+//! states.
 
 use rayon::prelude::*;
 
@@ -28,8 +29,8 @@ fn whitening(covariance: &[f64], d: usize, ridge: f64) -> Matrix {
     Matrix::from_fn(d, kept.len(), |i, c| vectors[kept[c] * d + i] / (values[kept[c]] + ridge).sqrt())
 }
 
-/// For every hidden node the weights of each part's coordinates in the first k − 1 canonical variates of its view with the rest, and the k that all of
-/// its views support.
+/// For every hidden node the weights of each part's coordinates in the first k − 1 canonical variates of its view with the rest,
+/// and the k that all of its views support.
 pub(super) fn all_directions(views: &[Views], grams: &[Vec<f64>], rows: f64) -> Vec<(usize, Vec<Vec<f64>>)> {
     views.par_iter().zip(grams).map(|(views, gram)| directions(views, gram, rows)).collect()
 }
@@ -213,8 +214,8 @@ impl Moments<'_> {
 
     /// `G = (MᵀV⁻¹M)⁻¹MᵀV⁻¹` over the constant and all parts but one, for each part.
     ///
-    /// The means of each part are `E[s 1{h}] = E[s aᵀ]G_vᵀ`, with `G_v` over the two views it is not in: they carry less of the decomposition's error than
-    /// the means that come with it.
+    /// The means of each part are `E[s 1{h}] = E[s aᵀ]G_vᵀ`, with `G_v` over the two views it is not in: they carry less of the
+    /// decomposition's error than the means that come with it.
     fn inverses(&self, states: usize, means: &[Matrix; 3], weights: &[f64]) -> Vec<Matrix> {
         let n_parts = self.views.view_of.len();
         let mut of_parts: Vec<Matrix> = Vec::with_capacity(n_parts);

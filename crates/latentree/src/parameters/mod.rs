@@ -1,7 +1,8 @@
 //! Parameters: from a tree and statistics to a model.
 //!
-//! [`from_lengths`] is for families whose tables are given by distances: Gaussian trees and symmetric discrete ones. [`by_moments`] is for discrete
-//! hidden nodes over any leaves: tensor decompositions and linear solves. EM, for all families, is in [`em`].
+//! [`from_lengths`] handles families whose tables follow from distances: Gaussian trees and symmetric discrete ones.
+//! [`by_moments`] handles discrete hidden nodes over any leaves, with tensor decompositions and linear solves. [`em`] fits all
+//! families by EM.
 
 mod aligned_triplets;
 mod branches;

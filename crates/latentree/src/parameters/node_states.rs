@@ -1,4 +1,4 @@
-//! Numbers of states of single hidden nodes.
+//! Numbers of states of individual hidden nodes.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl NodeStates {
             let refused = |problem| Err(Error::option("parameters.states", format!("{:?} {problem}", Shortened(name))));
             match tree.find(name) {
                 None => refused("is not in the tree"),
-                Some(node) if tree.is_observed(node) => refused("is observed: the data tell its states"),
+                Some(node) if tree.is_observed(node) => refused("is observed: the data determine its states"),
                 Some(node) => Ok((node, n_states)),
             }
         });

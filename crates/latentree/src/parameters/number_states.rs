@@ -1,9 +1,11 @@
-//! What a column of numbers is in each state of its parent: means and variances, or rates, from `E[φ 1{h}]` with `φ = (1, z, z²)`.
+//! What a column of numbers is in each state of its parent: means and variances, or rates, from `E[φ 1{h}]` with
+//! `φ = (1, z, z²)`.
 //!
-//! z has mean 0 and variance 1 in the rows where the column is present. With q the share of a state among them, `z_c² ≤ (1 − q)/q` and
-//! `q (v_c + z_c²) ≤ 1` hold for the mean and the variance of every state of every distribution, and a rate is between 0 and `mean/q`. Estimates from few rows break
-//! these bounds, and variances and rates come out as nothing or less; such numbers are set to the nearest that can be, and counted. What the floors of variances and rates
-//! are is a matter of noise: they fall with the square root of the state's rows, so that exact moments keep what they say.
+//! z has mean 0 and variance 1 in the rows where the column is present. With q the share of a state among them,
+//! `z_c² ≤ (1 − q)/q` and `q (v_c + z_c²) ≤ 1` hold for the mean and the variance of every state of every distribution, and a
+//! rate is between 0 and `mean/q`. Estimates from few rows break these bounds, and variances and rates come out as nothing or
+//! less; such numbers are set to the nearest that can be, and counted. What the floors of variances and rates are is a matter of
+//! noise: they fall with the square root of the state's rows, so that exact moments keep what they say.
 
 use super::projection::FLOOR;
 use crate::coordinates::number_standard;
@@ -41,7 +43,8 @@ struct State {
 }
 
 impl NumberStates<'_> {
-    /// The distribution given the states of these weights from `E[φ 1{h}]`, features as rows, and how many of its numbers had to be changed.
+    /// The distribution given the states of these weights from `E[φ 1{h}]`, features as rows, and how many of its numbers had to
+    /// be changed.
     pub(super) fn emission(&self, kind: &Kind, table: &Matrix, weights: &[f64]) -> (Emission, usize) {
         let (mean, scale) = number_standard(self.summary);
         let sd = if scale > 0.0 { 1.0 / scale } else { 0.0 };

@@ -1,7 +1,7 @@
-//! Edges between observed variables of many labels, and what stands in for their tables.
+//! Edges between observed variables with many labels, and the alternatives to their joint tables.
 //!
-//! The table of an edge between columns of `d_a` and `d_b` labels has `(d_a − 1)(d_b − 1)` free parameters more than independence: 15 million for two
-//! columns of 4,000 labels. Three ways are compared by BIC, as gains over independence:
+//! The table of an edge between columns of `d_a` and `d_b` labels has `(d_a − 1)(d_b − 1)` free parameters more than
+//! independence: 15 million for two columns of 4,000 labels. Three ways are compared by BIC, as gains over independence:
 //!
 //! | way | gain |
 //! | --- | --- |
@@ -9,7 +9,8 @@
 //! | a hidden node of k states on the edge | `n Î_k − ½ ln n (k − 1)(d_a + d_b − 1)`, Î_k the information of the [best fit](PairFit) of rank k |
 //! | no edge | 0 |
 //!
-//! Only edges whose table is larger than the hidden node's are looked at. Counts stay sparse: an edge costs as many cells as label pairs occur.
+//! Only edges whose table is larger than the hidden node's are looked at. Counts stay sparse: an edge costs as many cells as
+//! label pairs occur.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -116,7 +117,8 @@ impl Slimmed {
         Ok(tree)
     }
 
-    /// A model of [`tree`](Self::tree) with the hidden nodes of [`bridged_tree`](Self::bridged_tree), whose tables are those of the fits.
+    /// A model of [`tree`](Self::tree) with the hidden nodes of [`bridged_tree`](Self::bridged_tree), whose tables are those of
+    /// the fits.
     ///
     /// # Errors
     /// None for a model of the tree.
@@ -191,7 +193,7 @@ pub(crate) fn slimmed(
         })
     };
     slimmed.notes.extend(note(&cut, "modelled as independent"));
-    slimmed.notes.extend(note(&bridged, &format!("a hidden variable of {hidden_states} states takes their place")));
+    slimmed.notes.extend(note(&bridged, &format!("replaced by a hidden variable with {hidden_states} states")));
     Ok(Some(slimmed))
 }
 

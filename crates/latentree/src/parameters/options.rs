@@ -1,4 +1,4 @@
-//! How the parameters of a tree are learned.
+//! Options for learning the parameters of a tree.
 
 use std::str::FromStr;
 
@@ -132,7 +132,7 @@ impl ParameterOptions {
         if !self.states.is_empty() && self.alignment == Alignment::Huang {
             return Err(Error::option(
                 "parameters.states",
-                "with `parameters.alignment` huang all hidden nodes have equally many states",
+                "with `parameters.alignment` huang, all hidden nodes must have the same number of states",
             ));
         }
         if !self.states.is_empty() && matches!(self.method, ParameterMethod::Distances | ParameterMethod::None) {

@@ -1,6 +1,7 @@
 //! A latent class model of two columns of labels: `P(a, b) = Σ_c w_c P(a | c) P(b | c)`, by maximum likelihood.
 //!
-//! EM on the label pairs that occur. It starts from the first axis of a correspondence analysis (reciprocal averaging), cut into k parts of equal weight.
+//! EM on the label pairs that occur. It starts from the first axis of a correspondence analysis (reciprocal averaging), cut into
+//! k parts of equal weight.
 
 use std::collections::BTreeMap;
 
@@ -137,7 +138,8 @@ fn normalise(row: &mut [f64]) {
     row.iter_mut().for_each(|value| *value /= sum);
 }
 
-/// A class for each cell: the scores of its labels on the first axis of a correspondence analysis, cut into `k` parts of equal weight.
+/// A class for each cell: the scores of its labels on the first axis of a correspondence analysis, cut into `k` parts of equal
+/// weight.
 fn first_classes(cells: &[(usize, usize, f64)], firsts: &[f64], seconds: &[f64], k: usize) -> Vec<usize> {
     // Any start that is not constant; the labels' order is as good as another.
     let mut of_second: Vec<f64> = (0..seconds.len()).map(|b| ((b * 7919) % 1009) as f64).collect();

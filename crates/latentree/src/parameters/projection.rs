@@ -1,4 +1,4 @@
-//! Estimates made into probabilities: not negative, of sum one.
+//! Projection of estimates onto probabilities: non-negative, with sum one.
 
 use crate::linalg::Matrix;
 use crate::model::Table;

@@ -1,9 +1,10 @@
 //! A pass over the rows: moments of the summaries of every hidden node's views.
 //!
-//! Each part of the branches of a hidden node of k states is summarised by k − 1 numbers. With `a = (1, s₁, s₂, …)` of all parts, and `t_v` the sum over
-//! the parts of view v, the pass collects, for each hidden node, `E[a aᵀ]`, `E[(1,t₁) ⊗ (1,t₂) ⊗ (1,t₃)]` and the same of a view and two
-//! parts of another; for each edge of hidden nodes `E[a_h a_gᵀ]`; and for each observed neighbour y `E[φ_y aᵀ]` with φ the
-//! indicators of its labels, or `(1, z, z²)` of a number (`(1, z)` of a count), all zero where it is missing.
+//! Each part of the branches of a hidden node of k states is summarised by k − 1 numbers. With `a = (1, s₁, s₂, …)` of all parts,
+//! and `t_v` the sum over the parts of view v, the pass collects, for each hidden node, `E[a aᵀ]`, `E[(1,t₁) ⊗ (1,t₂) ⊗ (1,t₃)]`
+//! and the same of a view and two parts of another; for each edge of hidden nodes `E[a_h a_gᵀ]`; and for each observed neighbour
+//! y `E[φ_y aᵀ]` with φ the indicators of its labels, or `(1, z, z²)` of a number (`(1, z)` of a count), all zero where it is
+//! missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,13 +100,15 @@ pub(super) struct SummaryPlan {
     starts: Vec<usize>,
     /// Where the sums of each start, and their number at the end.
     sums: Vec<usize>,
-    /// Columns of numbers one after the other, each of which is a neighbour of one and the same hidden node; empty if there are none or many.
+    /// Columns of numbers one after the other, each of which is a neighbour of one and the same hidden node; empty if there are
+    /// none or many.
     runs: Vec<Run>,
     /// Edges between observed columns.
     pub(super) observed: Vec<ObservedChild>,
 }
 
-/// Columns of numbers one after the other whose only neighbour is one hidden node: where their sums are follows from their number.
+/// Columns of numbers one after the other whose only neighbour is one hidden node: where their sums are follows from their
+/// number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Run {
     columns: std::ops::Range<usize>,

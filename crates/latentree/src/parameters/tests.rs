@@ -42,7 +42,8 @@ fn exact_moments_give_the_exact_model() {
     assert!(worst < 1e-8);
 }
 
-/// A model whose leaves are numbers instead of labels: all, or those of the variables for which `kind` gives one. Means of the states are in any order.
+/// A model whose leaves are numbers instead of labels: all, or those of the variables for which `kind` gives one. Means of the
+/// states are in any order.
 fn with_numbers(model: &LatentTree, seed: u64, kind: impl Fn(usize) -> Option<Kind>) -> LatentTree {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut schema = Schema::builder();
@@ -167,8 +168,8 @@ fn samples_of_mixed_models_give_models_near_them() {
         let rows = 20_000;
         let data = Inference::new(&truth).sample(rows, seed).unwrap();
         let found = by_moments(truth.tree(), &mut data.source(), None, &MomentOptions::new(2), &Silent).unwrap();
-        // The mean log-likelihood of a model with q parameters fitted by maximum likelihood is q/2n above the truth's; moments are
-        // less efficient, but not by more than a factor of ten in this many rows.
+        // The mean log-likelihood of a model with q parameters fitted by maximum likelihood is q/2n above the truth's; moments
+        // are less efficient, but not by more than a factor of ten in this many rows.
         let score =
             |model: &LatentTree| Inference::new(model).score(&mut data.source(), &Silent, |_, _| Ok(())).unwrap().log_likelihood;
         let (ours, theirs) = (score(&found.model), score(&truth));
@@ -208,7 +209,8 @@ fn aligned_triplets_come_near_the_model_they_are_drawn_from() {
         let data = Inference::new(&truth).sample(30_000, seed).unwrap();
         let found = by_aligned_triplets(truth.tree(), &mut data.source(), 3, Decomposition::Tpm, seed, &Silent).unwrap().model;
         let error = parameter_error(&truth, &found).unwrap().expect("the structures agree");
-        // A column of 8 probabilities from n/3 rows has an error of about √(3/n) = 0.01; drawn states and decompositions cost a factor of a few.
+        // A column of 8 probabilities from n/3 rows has an error of about √(3/n) = 0.01; drawn states and decompositions cost a
+        // factor of a few.
         assert!(error.observed < 0.1, "seed {seed}: {error:?}");
         let again = by_aligned_triplets(truth.tree(), &mut data.source(), 3, Decomposition::Tpm, seed, &Silent).unwrap().model;
         assert_eq!(again, found);

@@ -147,7 +147,7 @@ fn payload(
         (None, Some(_)) => {
             return Err(Error::data(
                 Place::default(),
-                "a tree without tables says nothing about rows of data; give the tree alone, or learn its parameters first, \
+                "a tree without tables has no probabilities for rows of data; pass the tree alone, or learn its parameters first, \
                  with this tree as `learn.tree`",
             ));
         }

@@ -3,7 +3,7 @@
 //! The test statistic is `N · Σ_ab C_ab² / (v_a v_b)` with `C` the centred cross-moments of the features of two columns and `v`
 //! the variance of a number or the share of a label: Pearson's chi-square for labels, `N ρ²` for numbers. Under
 //! independence it is chi-square with the product of the columns' degrees of freedom; a pair below the 95% point is too weak to use: its
-//! correlation cannot be told from zero, so it has no information distance.
+//! correlation is not significant, so it has no information distance.
 
 use rayon::prelude::*;
 
@@ -15,7 +15,7 @@ use crate::moments::PairMoments;
 pub struct WeakPairs {
     /// Pairs looked at.
     pub pairs: u64,
-    /// Pairs that cannot be told from independent.
+    /// Pairs that show no significant dependence.
     pub weak: u64,
     /// Pairs that are never present together.
     pub never_together: u64,

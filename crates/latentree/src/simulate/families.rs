@@ -212,7 +212,7 @@ fn check_range(option: &str, (least, largest): (f64, f64)) -> Result<()> {
     if least > 0.0 && least <= largest && largest < 1.0 {
         return Ok(());
     }
-    Err(Error::option(option, format!("{least} to {largest} is no range within 0 to 1, both excluded")))
+    Err(Error::option(option, format!("{least} to {largest} is not a range strictly between 0 and 1")))
 }
 
 fn check_states(option: &str, n_states: usize) -> Result<()> {

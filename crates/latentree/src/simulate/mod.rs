@@ -1,7 +1,7 @@
 //! Known models: trees of known shapes with random parameters, for tests, benches and users.
 //!
-//! [`Simulation`] is the entry: a [`Shape`] or a given tree, a [`ParameterFamily`] and a seed make a model.
-//! [`random_model`] makes varied small models for tests.
+//! Start with [`Simulation`]: a [`Shape`] or a given tree, a [`ParameterFamily`] and a seed define a model.
+//! [`random_model`] creates varied small models for tests.
 
 mod families;
 mod random_model;
@@ -101,7 +101,10 @@ impl Simulation {
                 shape.tree(*n_observed, self.observed_inner, &mut rng)?
             }
             Source::Tree(_) if self.observed_inner != 0.0 => {
-                return Err(Error::option("observed-inner", "is for random trees; a given tree tells which nodes are observed"));
+                return Err(Error::option(
+                    "observed-inner",
+                    "applies only to random trees; a given tree determines which nodes are observed",
+                ));
             }
             Source::Tree(tree) => {
                 provenance = provenance.option("tree", "given");

@@ -78,7 +78,7 @@ impl Default for RandomModelOptions {
 pub fn random_model(rng: &mut impl Rng, options: &RandomModelOptions) -> Result<LatentTree> {
     for (name, (least, largest)) in [("states", options.states), ("hidden_states", options.hidden_states)] {
         if least < 2 || least > largest || largest > MAX_STATES {
-            return Err(Error::option(name, format!("{least} to {largest} is no range of numbers of states")));
+            return Err(Error::option(name, format!("{least} to {largest} is not a range of numbers of states")));
         }
     }
     let tree = random_forest(rng, options)?;

@@ -66,7 +66,7 @@ impl FromStr for Shape {
             "caterpillar" => Self::Caterpillar { leaves: 2 },
             "random" => Self::Random { max_degree: None },
             _ => {
-                let problem = format!("{name:?} is no shape; use star, double-star, hmm, complete, caterpillar or random");
+                let problem = format!("{name:?} is not a shape; use star, double-star, hmm, complete, caterpillar or random");
                 return Err(Error::option("shape", problem));
             }
         })
@@ -105,7 +105,7 @@ impl Shape {
     pub fn with_degree(self, degree: usize) -> Result<Self> {
         match self {
             Self::Star | Self::DoubleStar | Self::Hmm => {
-                Err(Error::option("degree", format!("the shape {} has no degree to choose", self.name())))
+                Err(Error::option("degree", format!("the shape {} has a fixed degree", self.name())))
             }
             Self::Complete { .. } => Ok(Self::Complete { degree }),
             Self::Caterpillar { .. } => Ok(Self::Caterpillar { leaves: degree }),
@@ -129,7 +129,7 @@ impl Shape {
             return Err(Error::option("observed-inner", format!("the shape {} has fixed hidden nodes; use random", self.name())));
         }
         if !(0.0..=1.0).contains(&observed_inner) {
-            return Err(Error::option("observed-inner", format!("{observed_inner} is not a share from 0 to 1")));
+            return Err(Error::option("observed-inner", format!("{observed_inner} is not a fraction from 0 to 1")));
         }
         let least = match self {
             Self::Star | Self::Hmm | Self::Complete { .. } | Self::Caterpillar { .. } => 3,
@@ -164,7 +164,7 @@ impl Shape {
             Self::Complete { degree } => complete(degree, n_observed),
             Self::Random { max_degree } => {
                 if max_degree.is_some_and(|degree| degree < 3) {
-                    return Err(Error::option("degree", "inner nodes need room for at least 3 neighbours"));
+                    return Err(Error::option("degree", "inner nodes need at least 3 neighbours"));
                 }
                 Ok(random(n_observed, max_degree.unwrap_or(usize::MAX), observed_inner, rng))
             }

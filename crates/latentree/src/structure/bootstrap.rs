@@ -105,7 +105,7 @@ impl WishartCorrelations {
         let p = sample.names().len();
         if p > Self::MOST_VARIABLES {
             let problem = format!(
-                "a bootstrap from moments alone takes at most {} variables, here are {p}; learn from rows",
+                "a bootstrap from moments alone supports at most {} variables, not {p}; learn from rows",
                 Self::MOST_VARIABLES
             );
             return Err(Error::data(Place::default(), problem));

@@ -2,23 +2,27 @@
 //!
 //! # The rule of `auto`
 //! 1. A distance matrix alone: `nj`, as is usual for such matrices; with exact distances of a tree all learners agree.
-//! 2. 3 to [`MOST_FOR_LIKELIHOOD`] variables and at least [`FEWEST_ROWS`] rows: `likelihood`, from correlations where all variables have one (numbers
-//!    and two labels), else from what stands in for them, [determinants](crate::distance::determinants).
+//! 2. 3 to [`MOST_FOR_LIKELIHOOD`] variables and at least [`FEWEST_ROWS`] rows: `likelihood`, from correlations where all
+//!    variables have one (numbers and two labels), else from what stands in for them,
+//!    [determinants](crate::distance::determinants).
 //! 3. Few rows or many variables: `clnj`.
 //!
 //! The evidence is in DESIGN.md.
 //!
 //! # What is not connected
-//! A pair that is not told from zero ([`DistanceOptions::significance`]) connects nothing: variables that no chain of other pairs connects are in different
-//! trees. Within a tree every correlation counts, however weak, with its standard error, for up to [`MOST_FOR_ALL_PAIRS`] variables; for more, and for
-//! distances that are not those of correlations, such a pair has no distance. Of many pairs of an independent variable some pass two standard errors by
-//! chance: it then hangs on by a long edge; a larger significance cuts it off, and weak real ties with it.
+//! A pair without significant dependence ([`DistanceOptions::significance`]) connects nothing: variables that no chain of other pairs
+//! connects are in different trees. Within a tree every correlation counts, however weak, with its standard error, for up to
+//! [`MOST_FOR_ALL_PAIRS`] variables; for more, and for distances that are not those of correlations, such a pair has no distance.
+//! Of many pairs of an independent variable some pass two standard errors by chance: it then hangs on by a long edge; a larger
+//! significance cuts it off, and weak real ties with it.
 //!
 //! # Lengths and contraction
-//! Lengths are by [least squares](super::least_squares_lengths) on the distances for up to [`MOST_FOR_ALL_PAIRS`] variables (the learner's own for more), in a tree by likelihood the likeliest, and in a Chow–Liu tree the
-//! distances of the pairs themselves. One threshold of [`Contraction`] goes to all learners. Edges are contracted once, by the lengths that the
-//! learner itself gives them, and least squares contract nothing after that: they take noise in many weak distances for evidence that an edge is short.
-//! The polish by likelihood decides itself which edges stay; only a threshold that is given contracts its tree, after which its lengths are fitted again.
+//! Lengths are by [least squares](super::least_squares_lengths) on the distances for up to [`MOST_FOR_ALL_PAIRS`] variables (the
+//! learner's own for more), in a tree by likelihood the likeliest, and in a Chow–Liu tree the distances of the pairs themselves.
+//! One threshold of [`Contraction`] goes to all learners. Edges are contracted once, by the lengths that the learner itself gives
+//! them, and least squares contract nothing after that: they take noise in many weak distances for evidence that an edge is
+//! short. The polish by likelihood decides itself which edges stay; only a threshold that is given contracts its tree, after
+//! which its lengths are fitted again.
 
 use serde::{Deserialize, Serialize};
 
@@ -149,7 +153,7 @@ impl StructureOptions {
         }
         let groups = [LearnerName::RecursiveGrouping, LearnerName::ChowLiuRecursiveGrouping, LearnerName::ParallelLocalGrouping];
         if (self.epsilon.is_some() || self.tau.is_some()) && !groups.contains(&self.learner) {
-            let problem = format!("only rg, clrg and plrg use it, and the learner is {}", self.learner);
+            let problem = format!("only rg, clrg and plrg use it, but the learner is {}", self.learner);
             return Err(Error::option(if self.epsilon.is_some() { "structure.epsilon" } else { "structure.tau" }, problem));
         }
         Ok(())
@@ -174,8 +178,8 @@ pub struct LearnedStructure {
 /// Learns a tree, or a forest.
 ///
 /// # Errors
-/// [`Error::Option`] if an option is out of range or does not fit the input, [`Error::Data`] if a variable does not fit the distance or the learner,
-/// [`Error::Tree`] if there are no variables, [`Error::Cancelled`].
+/// [`Error::Option`] if an option is out of range or does not fit the input, [`Error::Data`] if a variable does not fit the
+/// distance or the learner, [`Error::Tree`] if there are no variables, [`Error::Cancelled`].
 pub fn learn_structure(
     input: StructureInput<'_>,
     options: &StructureOptions,
@@ -197,7 +201,7 @@ pub fn learn_structure(
                 LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping => {
                     return Err(Error::option(
                         "structure.learner",
-                        "reg-clrg and reg-clnj compare models of rows; a distance matrix alone has none",
+                        "reg-clrg and reg-clnj compare models on rows; a distance matrix alone has none",
                     ));
                 }
                 LearnerName::Levels => return Err(levels_need_rows()),
@@ -255,7 +259,7 @@ fn from_moments(
         LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping => {
             return Err(Error::option(
                 "structure.learner",
-                "reg-clrg and reg-clnj compare models of rows, which are not at hand; learn from the data",
+                "reg-clrg and reg-clnj compare models on rows, which are not available; learn from the data",
             ));
         }
         _ => {
@@ -352,8 +356,8 @@ fn likeliest(
     polished(&sample, samples.as_ref(), &starts, options, observer)
 }
 
-/// Two trees to start from: by spectral neighbour joining, of a sample's correlations if one is given, and by `clnj`; both contracted as by default,
-/// as a threshold that is given is for the end.
+/// Two trees to start from: by spectral neighbour joining, of a sample's correlations if one is given, and by `clnj`; both
+/// contracted as by default, as a threshold that is given is for the end.
 fn starts(
     sample: Option<&CorrelationSample>,
     distances: &DistanceMatrix,
@@ -419,8 +423,8 @@ fn chow_liu(whole: &PairMoments, distances: &DistanceMatrix) -> Result<LearnedSt
     Ok(LearnedStructure { tree, learner: LearnerName::ChowLiu, estimator: None, penalty: None, converged: true })
 }
 
-/// The distances that learners see, from a function that estimates them with a given significance: for correlations of not too many variables every
-/// pair's, within the components that significant ones make, else the significant ones.
+/// The distances that learners see, from a function that estimates them with a given significance: for correlations of not too
+/// many variables every pair's, within the components that significant ones make, else the significant ones.
 fn learnable(
     p: usize,
     estimator: Estimator,
@@ -464,8 +468,8 @@ pub enum Resampling<'a> {
 /// [`with_bootstrap_support`].
 ///
 /// # Errors
-/// [`Error::Option`] if there are no replicates; [`Error::Data`] if only moments are given and their distances are not those of correlations; those
-/// of learning; [`Error::Cancelled`].
+/// [`Error::Option`] if there are no replicates; [`Error::Data`] if only moments are given and their distances are not those of
+/// correlations; those of learning; [`Error::Cancelled`].
 pub fn bootstrap_structure(
     learned: &LearnedStructure,
     resampling: Resampling<'_>,
@@ -487,7 +491,7 @@ pub fn bootstrap_structure(
             if learned.estimator != Some(Estimator::Gaussian) {
                 let named = learned.estimator.map_or("given", Estimator::name);
                 let problem =
-                    format!("a bootstrap of {named} distances needs rows; moments alone do with gaussian distances only");
+                    format!("a bootstrap of {named} distances needs rows; moments alone support only gaussian distances");
                 return Err(Error::data(Place::default(), problem));
             }
             let sample = CorrelationSample::from_moments(moments)?;
@@ -523,7 +527,7 @@ pub fn describe_forest(tree: &Tree) -> Option<String> {
         1 => format!("; {} stands alone", names[0]),
         _ => format!("; {}{more} stand alone", names.join(", ")),
     };
-    Some(format!("{} separate trees: no dependence between them is told from chance{lonely}", tree.n_components()))
+    Some(format!("{} separate trees, with no significant dependence between them{lonely}", tree.n_components()))
 }
 
 #[cfg(test)]

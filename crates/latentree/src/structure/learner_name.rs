@@ -111,12 +111,12 @@ impl FromStr for LearnerName {
     }
 }
 
-/// Which edges are too short to be told from nothing and are contracted.
+/// Which edges are contracted because they are too short.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum Contraction {
-    /// Those of at most −ln 0.9 where distances are estimates (they have standard errors), those that may be rounding errors where they are not; none in a
-    /// tree by likelihood, which has decided about each.
+    /// Those of at most −ln 0.9 where distances are estimates (they have standard errors), those that may be rounding errors
+    /// where they are not; none in a tree by likelihood, which has decided about each.
     #[default]
     ByInput,
     /// None.
@@ -184,7 +184,7 @@ impl<'de> Deserialize<'de> for Contraction {
 impl FromStr for Contraction {
     type Err = Error;
 
-    /// Reads the correlation above which two nodes are taken for one, such as `0.9`; `none` or 0 contracts nothing.
+    /// Reads the correlation above which adjacent nodes are merged, such as `0.9`; `none` or 0 contracts nothing.
     fn from_str(text: &str) -> Result<Self> {
         match text.trim().parse::<f64>() {
             _ if text.trim() == "none" => Ok(Self::Off),
@@ -192,7 +192,7 @@ impl FromStr for Contraction {
             Ok(value) if value > 0.0 && value <= 1.0 => Ok(Self::UpTo(-value.ln() + 0.0)),
             _ => Err(Error::option(
                 "structure.contract",
-                format!("{text:?} is not none, 0, or a correlation up to 1 above which two nodes are taken for one, such as 0.9"),
+                format!("{text:?} is not none, 0, or a correlation up to 1 above which adjacent nodes are merged, such as 0.9"),
             )),
         }
     }

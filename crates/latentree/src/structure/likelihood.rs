@@ -1,10 +1,11 @@
-//! Trees by likelihood: several starts, polished under a prior of trees, the looser of two priors taken where held-out rows ask for it.
+//! Trees by likelihood: several starts, polished under a prior of trees, the looser of two priors taken where held-out rows ask
+//! for it.
 //!
 //! The prior ([`polish`](polish)) adapts to how resolved the tree is, so that one serves wide stars, complete trees and long
-//! chains: with enough rows it finds each of them. Where rows are so few that most of the true tree cannot be seen, a tree with too many hidden
-//! nodes predicts better than one with too few. The rows are split into two halves once; a tree polished on one half
-//! is scored on the other, both ways, and the looser prior is used if it gains more than half a unit for every variable: less than that says little, as
-//! all rows show more of the tree than half of them.
+//! chains: with enough rows it finds each of them. Where rows are so few that most of the true tree cannot be seen, a tree with
+//! too many hidden nodes predicts better than one with too few. The rows are split into two halves once; a tree polished on one
+//! half is scored on the other, both ways, and the looser prior is used if it gains more than half a unit for every variable:
+//! less than that says little, as all rows show more of the tree than half of them.
 
 pub(crate) mod gaussian_tree;
 pub(crate) mod local_star;
@@ -154,7 +155,8 @@ fn best_of(starts: &[Tree], sample: &CorrelationSample, penalty: &Penalty, obser
     Ok(fitted.fold(first, |best, next| if next.0 > best.0 { next } else { best }).1)
 }
 
-/// Polishes the starts and gives the best tree, under the looser prior if that predicts one half of the rows from the other much better.
+/// Polishes the starts and gives the best tree, under the looser prior if that predicts one half of the rows from the other much
+/// better.
 ///
 /// Starts are trees over the sample's variables, in its order, with lengths. Without `halves` the prior is the adaptive one.
 ///

@@ -1,8 +1,9 @@
 //! Structure: from pair statistics to a tree.
 //!
-//! [`learn_structure`] chooses and runs a learner. Its parts, each of which uses those before it: `lengths` of edges ([`least_squares_lengths`],
-//! [`contract_short`]); `learners`, one file each, those from distances with [`StructureLearner`] in common; `likelihood`, which polishes their
-//! trees ([`by_likelihood`]); `bootstrap`, for how sure each split is ([`bootstrap_structure`]).
+//! [`learn_structure`] chooses and runs a learner. Its parts, each of which uses only those before it, are `lengths` of edges
+//! ([`least_squares_lengths`], [`contract_short`]); `learners`, one file each, where distance-based learners implement
+//! [`StructureLearner`]; `likelihood`, which polishes their trees ([`by_likelihood`]); and `bootstrap`, which computes the
+//! support of each split ([`bootstrap_structure`]).
 
 mod bootstrap;
 mod learn;

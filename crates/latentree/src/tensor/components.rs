@@ -1,4 +1,4 @@
-//! What decompositions give: components with their weights and how well they fit.
+//! The result of a decomposition: components, their weights and their fit.
 
 use std::cmp::Ordering;
 
@@ -46,9 +46,9 @@ impl Components {
         self.weights.len()
     }
 
-    /// The values `m_rc` of `H_r ≈ Σ_c m_rc o_c o_cᵀ` by least squares, slice by slice: for orthonormal components the diagonals of
-    /// `O H_r Oᵀ`. If slice r is the moment `E[y_r · Wᵀx₁ ⊗ Wᵀx₂]` of a number y_r, `m_rc` is `E[y_r | h = c]`, whatever the weights
-    /// (Ruffini 2019, Algorithm 1, line 7).
+    /// The values `m_rc` of `H_r ≈ Σ_c m_rc o_c o_cᵀ` by least squares, slice by slice: for orthonormal components the diagonals
+    /// of `O H_r Oᵀ`. If slice r is the moment `E[y_r · Wᵀx₁ ⊗ Wᵀx₂]` of a number y_r, `m_rc` is `E[y_r | h = c]`, whatever the
+    /// weights (Ruffini 2019, Algorithm 1, line 7).
     ///
     /// # Errors
     /// If the slices have another number of components.

@@ -1,25 +1,25 @@
 //! Recovery that weighs the second moments against the third.
 //!
-//! A decomposition into orthonormal components takes the whitened second moment, the identity, for exact; a free one (power method,
-//! alternating least squares) asks the third moment alone. Samples err in both. With `b_c = √ω_c Wᵀμ_c = Σ_a (I + X)_ac o_a` for
-//! orthonormal o_c the moments say, to first order in X and for a ≠ b,
+//! A decomposition into orthonormal components takes the whitened second moment, the identity, for exact; a free one (power
+//! method, alternating least squares) asks the third moment alone. Samples err in both. With
+//! `b_c = √ω_c Wᵀμ_c = Σ_a (I + X)_ac o_a` for orthonormal o_c the moments say, to first order in X and for a ≠ b,
 //!
 //! ```text
 //! 0 = X_ab + X_ba        T(o_a, o_a, o_b) = λ_a X_ba        T(o_b, o_b, o_a) = λ_b X_ab
 //! ```
 //!
-//! three equations for two unknowns, solved by least squares weighted with the variances of a cell of both moments; and for the length
-//! of b_c and `u_c = √ω_c`
+//! three equations for two unknowns, solved by least squares weighted with the variances of a cell of both moments; and for the
+//! length of b_c and `u_c = √ω_c`
 //!
 //! ```text
 //! 0 = 2 X_cc        T(o_c, o_c, o_c) = (1 + 3 X_cc) / u_c        (O Wᵀ E[x])_c = u_c (1 + X_cc) + Σ_{a≠c} X_ca u_a
 //! ```
 //!
-//! by a few Gauss–Newton steps. Means are `E b_c / u_c`, and for views that were mapped to the pivot, where E is a moment with it,
-//! `E (Bᵀ)⁻¹ / u`. With exact moments X is 0 and nothing changes.
+//! by a few Gauss–Newton steps. Means are `E b_c / u_c`, and for views that were mapped to the pivot, where E is a moment with
+//! it, `E (Bᵀ)⁻¹ / u`. With exact moments X is 0 and nothing changes.
 
 use super::components::Components;
-use super::recovery::{LEAST_WEIGHT, Mixture};
+use super::recovery::{MIN_WEIGHT, Mixture};
 use super::whitened::WhitenedTensor;
 use super::whitening::Whitening;
 use crate::error::{Error, Result};
@@ -29,12 +29,13 @@ use crate::linalg::{Matrix, jacobi_svd};
 const STEPS: usize = 10;
 
 impl Mixture {
-    /// The mixture of orthonormal components ([`Decomposition::Sidiwo`](super::Decomposition::Sidiwo)) of a whole whitened tensor, with
-    /// second and third moments weighed by their noise: more accurate than [`recover`](Self::recover) when moments are of samples.
+    /// The mixture of orthonormal components ([`Decomposition::Sidiwo`](super::Decomposition::Sidiwo)) of a whole whitened
+    /// tensor, with second and third moments weighed by their noise: more accurate than [`recover`](Self::recover) when moments
+    /// are of samples.
     ///
-    /// `noise_ratio` is the variance of a cell of the whitened tensor divided by that of a cell of the whitened second moment, from
-    /// [`cell_noise`](super::cell_noise) of the whitened coordinates: about the mean square of a coordinate. First moments are
-    /// one per view, as for [`recover`](Self::recover).
+    /// `noise_ratio` is the variance of a cell of the whitened tensor divided by that of a cell of the whitened second moment,
+    /// from [`cell_noise`](super::cell_noise) of the whitened coordinates: about the mean square of a coordinate. First moments
+    /// are one per view, as for [`recover`](Self::recover).
     ///
     /// # Errors
     /// If sizes do not fit together, the tensor is not whole, or the ratio is not positive.
@@ -111,7 +112,7 @@ fn solve(turned: &Matrix, first: &[f64], ratio: f64) -> (Matrix, Vec<f64>, usize
             }
         }
     }
-    let least = LEAST_WEIGHT.sqrt();
+    let least = MIN_WEIGHT.sqrt();
     let start = |c: usize| if turned[(c, c)] > 0.0 { (1.0 / turned[(c, c)]).min(1.0) } else { first[c].clamp(least, 1.0) };
     let mut scales: Vec<f64> = (0..k).map(start).collect();
     // The first moment of c takes in the scales of the others: twice round.

@@ -1,4 +1,4 @@
-//! Whether the number of components was right, with the numbers that say so.
+//! Judges whether the number of components was right.
 
 use std::fmt;
 
@@ -56,8 +56,8 @@ impl Fit {
     /// ([`cell_noise`](super::cell_noise) of the whitened coordinates), 0 for exact moments, `None` if unknown: then the
     /// residual is given but does not speak.
     ///
-    /// The first that holds is the verdict: too many, if a k-th singular value is not above the noise; too few, if a (k + 1)-th one
-    /// is more than twice the noise, or the residual more than twice what is expected.
+    /// The first that holds is the verdict: too many, if a k-th singular value is not above the noise; too few, if a (k + 1)-th
+    /// one is more than twice the noise, or the residual more than twice what is expected.
     #[must_use]
     pub fn assess(whitening: &Whitening, tensor: &WhitenedTensor, components: &Components, tensor_noise: Option<f64>) -> Self {
         let units = |value: f64, noise: f64| match (noise > 0.0, value > 0.0) {

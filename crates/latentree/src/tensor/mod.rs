@@ -1,21 +1,21 @@
-//! Third moments and their components: whitening, five decompositions behind one interface, and the way back to a mixture.
+//! Third moments and their components: whitening, five decompositions behind one interface, and recovery of the mixture.
 //!
-//! A variable h of k states with probabilities ω and three views x₁, x₂, x₃ that are independent given h have moments
+//! A variable h with k states of probabilities ω, and three views x₁, x₂, x₃ that are independent given h, have the moments
 //!
 //! ```text
 //! E[x_a x_bᵀ] = Σ_c ω_c μ_ac μ_bcᵀ        E[x₁ ⊗ x₂ ⊗ x₃] = Σ_c ω_c μ_1c ⊗ μ_2c ⊗ μ_3c        μ_vc = E[x_v | h = c]
 //! ```
 //!
-//! and these determine ω and μ up to the order of the states. The path is
+//! These determine ω and μ up to the order of the states. The steps are
 //!
-//! 1. [`Whitening`]: of the pair moments (small dense ones, or factors of ones too large to write down) k numbers per view in which
-//!    `Wᵀ M W` is the identity;
-//! 2. [`WhitenedTensor`]: the third moment in these numbers, `T = Σ_c ω_c^(-1/2) o_c ⊗ o_c ⊗ o_c` with orthonormal o_c, or any family
-//!    of whitened slices `H_r = O diag(m_r) Oᵀ`. Whoever has the rows makes one pass for it; no d×d×d array is needed;
-//! 3. [`Decomposition`]: T or the slices become [`Components`];
-//! 4. [`Mixture`]: components become probabilities and means in the views' own coordinates; of samples, best by
-//!    [`recover_coupled`](Mixture::recover_coupled), which weighs second and third moments by their noise;
-//! 5. [`Fit`]: whether k was too large or too small, with the numbers that say so.
+//! 1. [`Whitening`]: from the pair moments (small dense matrices, or factors of matrices too large to store), k numbers per view
+//!    in which `Wᵀ M W` is the identity;
+//! 2. [`WhitenedTensor`]: the third moment in these numbers, `T = Σ_c ω_c^(-1/2) o_c ⊗ o_c ⊗ o_c` with orthonormal o_c, or any
+//!    family of whitened slices `H_r = O diag(m_r) Oᵀ`. The owner of the rows needs one pass for it, and no d×d×d array;
+//! 3. [`Decomposition`]: from T or the slices to [`Components`];
+//! 4. [`Mixture`]: from components to probabilities and means in the original coordinates of the views. For samples,
+//!    [`recover_coupled`](Mixture::recover_coupled) is best: it weights second and third moments by their noise;
+//! 5. [`Fit`]: whether k was too large or too small, with the supporting numbers.
 //!
 //! Everything is deterministic: the same arrays, options and seed give the same bytes.
 //!

@@ -1,4 +1,4 @@
-//! Which decomposition, and its settings.
+//! Decomposition methods and their options.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,8 +21,9 @@ pub enum Decomposition {
     /// Alternating least squares for the CP decomposition (Kolda and Bader 2009), without the knowledge that components are
     /// orthogonal: for reference.
     Als,
-    /// SIDIWO: the rotation that makes all slices as diagonal as possible (Ruffini 2019, §5.3), by Jacobi angles (Cardoso and Souloumiac
-    /// 1996). Every cell counts, so it is the most accurate; exact for two components. `jacobi` is another name for it.
+    /// SIDIWO: the rotation that makes all slices as diagonal as possible (Ruffini 2019, §5.3), by Jacobi angles (Cardoso and
+    /// Souloumiac 1996). Every cell counts, so it is the most accurate; exact for two components. `jacobi` is another name for
+    /// it.
     #[default]
     Sidiwo,
 }
@@ -43,7 +44,8 @@ impl Decomposition {
         }
     }
 
-    /// The components of a whitened tensor or family of slices, in falling order of weight. Not converging is a flag of the result.
+    /// The components of a whitened tensor or family of slices, in falling order of weight. Not converging is a flag of the
+    /// result.
     ///
     /// # Errors
     /// [`Decomposition::Tpm`] of slices that are not a whole tensor.
@@ -116,15 +118,16 @@ impl Options {
         self
     }
 
-    /// The most rounds of a start: by default 20 power iterations of `tpm` (the winner goes on until it settles), 300 rounds of `als`,
-    /// 100 sweeps of `sidiwo`. `svd` and `svtd` have none.
+    /// The most rounds of a start: by default 20 power iterations of `tpm` (the winner goes on until it settles), 300 rounds of
+    /// `als`, 100 sweeps of `sidiwo`. `svd` and `svtd` have none.
     #[must_use]
     pub fn iterations(mut self, iterations: usize) -> Self {
         self.iterations = Some(iterations.max(1));
         self
     }
 
-    /// Use only the first so many slices in `svd`, `svtd` and `sidiwo`; all by default. (What they are judged by is still all of them.)
+    /// Use only the first so many slices in `svd`, `svtd` and `sidiwo`; all by default. (What they are judged by is still all of
+    /// them.)
     #[must_use]
     pub fn slices(mut self, slices: usize) -> Self {
         self.slices = Some(slices.max(1));

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{Matrix, jacobi_svd};
 
 /// The least probability that is divided by.
-pub(super) const LEAST_WEIGHT: f64 = 1e-12;
+pub(super) const MIN_WEIGHT: f64 = 1e-12;
 
 /// Probabilities ω of the states of a hidden variable, and `E[x_v | h]`, in falling order of probability.
 ///
@@ -36,8 +36,8 @@ impl Mixture {
     /// The mixture of components of a whitened tensor.
     ///
     /// # Errors
-    /// If the number of components differs from the whitening's; if first moments are not one per view in its size, or not finite;
-    /// if there are none and the components are those of slices, whose weights do not tell probabilities.
+    /// If the number of components differs from the whitening's; if first moments are not one per view in its size, or not
+    /// finite; if there are none and the components are those of slices, whose weights do not tell probabilities.
     pub fn recover(whitening: &Whitening, components: &Components, first_moments: Option<&[&[f64]]>) -> Result<Self> {
         let k = components.n_components();
         if whitening.n_components() != k {
@@ -63,12 +63,12 @@ impl Mixture {
                 least_squares(&scaled, moments)
             }
         };
-        let usable = |scale: f64| scale * scale > LEAST_WEIGHT && scale.is_finite();
+        let usable = |scale: f64| scale * scale > MIN_WEIGHT && scale.is_finite();
         let unsure = scales.iter().filter(|scale| !usable(**scale)).count();
         let scales = scales.iter().zip(by_tensor).map(|(&scale, other)| match (usable(scale), usable(other)) {
             (true, _) => scale,
             (_, true) => other,
-            _ => LEAST_WEIGHT.sqrt(),
+            _ => MIN_WEIGHT.sqrt(),
         });
         let scales: Vec<f64> = scales.collect();
         let total: f64 = scales.iter().map(|scale| scale * scale).sum();
@@ -84,10 +84,11 @@ impl Mixture {
     /// E[x] + E diag(a) (o_c / s_c − u)        u = Wᵀ E[x]        s_c = u·o_c
     /// ```
     ///
-    /// so that only what differs from the overall mean is uncertain. An eigenvalue λ̂ of the second moment is that of a signal ℓ plus noise of edge e
-    /// (the [level](super::Spectrum::noise) that noise alone reaches): `λ̂ = ℓ + e²/4ℓ`, its eigenvector has the squared cosine `c² = 1 − e²/4ℓ²` with the signal's,
-    /// and the best estimate of the signal along it is `ℓ c²`, so `a² = ℓ c²/λ̂`, and 0 at the edge and below (Donoho, Gavish and Johnstone 2018, for
-    /// symmetric noise). With exact moments a is 1, and this is [`recover`](Self::recover).
+    /// so that only what differs from the overall mean is uncertain. An eigenvalue λ̂ of the second moment is that of a signal ℓ
+    /// plus noise of edge e (the [level](super::Spectrum::noise) that noise alone reaches): `λ̂ = ℓ + e²/4ℓ`, its eigenvector has
+    /// the squared cosine `c² = 1 − e²/4ℓ²` with the signal's, and the best estimate of the signal along it is `ℓ c²`, so
+    /// `a² = ℓ c²/λ̂`, and 0 at the edge and below (Donoho, Gavish and Johnstone 2018, for symmetric noise). With exact moments a
+    /// is 1, and this is [`recover`](Self::recover).
     ///
     /// # Errors
     /// If there are several views, or sizes do not fit together.
@@ -106,9 +107,9 @@ impl Mixture {
         let spectrum = &whitening.spectra()[0];
         let shrinkage: Vec<f64> = spectrum.values[..k].iter().map(|&value| shrinkage(value, spectrum.noise)).collect();
         let scales: Vec<f64> = (0..k).map(|c| components.vectors.row(c).iter().zip(&overall).map(|(o, u)| o * u).sum()).collect();
-        let usable = |scale: f64| scale * scale > LEAST_WEIGHT;
+        let usable = |scale: f64| scale * scale > MIN_WEIGHT;
         let unsure = scales.iter().filter(|scale| !usable(**scale)).count();
-        let scales: Vec<f64> = scales.into_iter().map(|scale| if usable(scale) { scale } else { LEAST_WEIGHT.sqrt() }).collect();
+        let scales: Vec<f64> = scales.into_iter().map(|scale| if usable(scale) { scale } else { MIN_WEIGHT.sqrt() }).collect();
         let shifts = Matrix::from_fn(k, k, |a, c| shrinkage[a] * (components.vectors[(c, a)] / scales[c] - overall[a]));
         let shifted = unwhitener.times(&shifts);
         let means = Matrix::from_fn(first_moment.len(), k, |i, c| first_moment[i] + shifted[(i, c)]);
@@ -118,9 +119,9 @@ impl Mixture {
     }
 
     /// The mixture by SVTD's last steps (Ruffini 2019, Algorithm 1, lines 5 to 9): means are read off the diagonals of whitened
-    /// slices, one per coordinate of a view, and weights solve `M ω = E[x]` by least squares, with negative ones set to the
-    /// least weight. Means lie in the range of the second moment: with a `range` they are projected onto that of its whitening, which takes off
-    /// what noise put outside.
+    /// slices, one per coordinate of a view, and weights solve `M ω = E[x]` by least squares, with negative ones set to the least
+    /// weight. Means lie in the range of the second moment: with a `range` they are projected onto that of its whitening, which
+    /// takes off what noise put outside.
     ///
     /// # Errors
     /// If the slices have another number of components, or the first moment is not one finite number per slice.
@@ -139,9 +140,9 @@ impl Mixture {
             return Err(Error::Mismatch { left: "the first moment".to_owned(), right: "slices".to_owned(), problem });
         }
         let solved = least_squares(std::slice::from_ref(&means), &[first_moment]);
-        let unsure = solved.iter().filter(|weight| **weight <= LEAST_WEIGHT).count();
-        let total: f64 = solved.iter().map(|weight| weight.max(LEAST_WEIGHT)).sum();
-        let weights = solved.iter().map(|weight| weight.max(LEAST_WEIGHT) / total).collect();
+        let unsure = solved.iter().filter(|weight| **weight <= MIN_WEIGHT).count();
+        let total: f64 = solved.iter().map(|weight| weight.max(MIN_WEIGHT)).sum();
+        let weights = solved.iter().map(|weight| weight.max(MIN_WEIGHT) / total).collect();
         Ok(Self::ordered(weights, vec![means], total, unsure))
     }
 

@@ -2,16 +2,16 @@
 //!
 //! The rotation O that minimises `Σ_r Σ_{i≠j} (O H_r Oᵀ)_ij²` is built of rotations of two coordinates, each by the angle that is
 //! best for all slices at once (Cardoso and Souloumiac 1996, "Jacobi angles for simultaneous diagonalization"). With
-//! `f_r = (H_r)_pp − (H_r)_qq` and `g_r = 2 (H_r)_pq` a rotation by θ turns the off-diagonal cell to `½ (g_r cos 2θ − f_r sin 2θ)`,
-//! so the sum of squares is least at
+//! `f_r = (H_r)_pp − (H_r)_qq` and `g_r = 2 (H_r)_pq` a rotation by θ turns the off-diagonal cell to
+//! `½ (g_r cos 2θ − f_r sin 2θ)`, so the sum of squares is least at
 //!
 //! ```text
 //! 4θ = atan2(2 Σ_r f_r g_r, Σ_r f_r² − Σ_r g_r²)
 //! ```
 //!
-//! For two components this one rotation is the whole answer: the minimiser of Ruffini's F of Theorem 5.3.3 without gridding, for any
-//! number of slices. For more, sweeps over all pairs end at a stationary point, the global one unless noise is large; so a second
-//! sweep starts from the eigenvectors of a random combination of slices, and the better one is taken. One slice gives the
+//! For two components this one rotation is the whole answer: the minimiser of Ruffini's F of Theorem 5.3.3 without gridding, for
+//! any number of slices. For more, sweeps over all pairs end at a stationary point, the global one unless noise is large; so a
+//! second sweep starts from the eigenvectors of a random combination of slices, and the better one is taken. One slice gives the
 //! ordinary Jacobi method for eigenvectors, which the SVD method and SVTD use.
 //!
 //! To first order in the noise of the tensor, this is the least-squares fit of an orthogonal decomposition: the angle

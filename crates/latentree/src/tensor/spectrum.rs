@@ -8,7 +8,8 @@ const ROUNDING: f64 = 1e-9;
 pub struct Spectrum {
     /// Which views the moments are of, counted from 0.
     pub views: (usize, usize),
-    /// Singular values in falling order (of one symmetric matrix: eigenvalues), k + 1 of them or more where the matrix has as many.
+    /// Singular values in falling order (of one symmetric matrix: eigenvalues), k + 1 of them or more where the matrix has as
+    /// many.
     pub values: Vec<f64>,
     /// Number of components asked for, k.
     pub n_components: usize,
@@ -53,8 +54,8 @@ impl Spectrum {
     }
 }
 
-/// The standard error of one cell of the moment `E[x_a x_bᵀ]` (or of a third moment) estimated from rows, root mean square over the
-/// cells: `√((E[‖x_a‖² ‖x_b‖²] − ‖M‖²) / (n · cells))`.
+/// The standard error of one cell of the moment `E[x_a x_bᵀ]` (or of a third moment) estimated from rows, root mean square over
+/// the cells: `√((E[‖x_a‖² ‖x_b‖²] − ‖M‖²) / (n · cells))`.
 ///
 /// `mean_square` is the mean over rows of the squared length of what is averaged (`‖x_a‖² ‖x_b‖²`), `squared_norm` the
 /// squared length of the mean itself. For features that are whitened by their own covariance it is about `1/√n`, and cells

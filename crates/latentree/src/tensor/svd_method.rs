@@ -1,8 +1,9 @@
 //! The SVD method (Anandkumar et al. 2012; Ruffini 2019, §1.2.1): eigenvectors of one random combination of slices.
 //!
-//! `H_η = Σ_r η_r H_r = O diag(η·m_1 … η·m_k) Oᵀ`: its eigenvalues are almost surely different, and its eigenvectors the components,
-//! but two eigenvalues may by chance be close, and noise then mixes their vectors. So several combinations are drawn and the one
-//! with the widest gap, relative to the range of its eigenvalues, is taken. With one draw it is the method as published.
+//! `H_η = Σ_r η_r H_r = O diag(η·m_1 … η·m_k) Oᵀ`: its eigenvalues are almost surely different, and its eigenvectors the
+//! components, but two eigenvalues may by chance be close, and noise then mixes their vectors. So several combinations are drawn
+//! and the one with the widest gap, relative to the range of its eigenvalues, is taken. With one draw it is the method as
+//! published.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -1,9 +1,9 @@
 //! SVTD, singular-value-based tensor decomposition (Ruffini 2019, Algorithm 1) with its choice of feature (Remark 2.1.2).
 //!
-//! Each slice `H_r = O diag(m_r) Oᵀ` alone has the components as its eigenvectors; the slice (feature) whose eigenvalues `m_r` are
-//! furthest apart, by `min_{i≠j} |m_ri − m_rj|`, is the least sensitive to noise and gives O for all. Ruffini reads the means
-//! themselves off the diagonals of `O H_r Oᵀ`: [`Components::values`]. Eigenvectors are taken where he takes singular vectors, since
-//! singular values confuse m and −m.
+//! Each slice `H_r = O diag(m_r) Oᵀ` alone has the components as its eigenvectors; the slice (feature) whose eigenvalues `m_r`
+//! are furthest apart, by `min_{i≠j} |m_ri − m_rj|`, is the least sensitive to noise and gives O for all. Ruffini reads the means
+//! themselves off the diagonals of `O H_r Oᵀ`: [`Components::values`]. Eigenvectors are taken where he takes singular vectors,
+//! since singular values confuse m and −m.
 
 use super::components::{Components, Found};
 use super::options::Options;

@@ -13,7 +13,7 @@ use super::options::Options;
 use super::whitened::WhitenedTensor;
 
 /// Rounds after the best start is chosen.
-const MOST_ROUNDS: usize = 500;
+const MAX_ROUNDS: usize = 500;
 /// Change of a vector at which a start is close enough to be compared with others.
 const CLOSE: f64 = 1e-4;
 /// Change of a vector at which it has settled: rounding of unit vectors.
@@ -72,7 +72,7 @@ pub(super) fn decompose(tensor: &WhitenedTensor, options: &Options) -> Component
             }
         }
         let mut settled = false;
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             iterations += 1;
             settled = step(&cells, &mut best, &mut next).is_none_or(|change| change <= SETTLED);
             if settled {

@@ -360,8 +360,8 @@ fn errors_fall_with_the_root_of_rows_and_jacobi_is_the_most_accurate() {
             }
         }
     }
-    // Sixteen times the rows make a quarter of the error. The ln error of a problem spreads by about 0.5 (few degrees of freedom of
-    // the noise matter), so the mean of 30 differences by 0.5·√2/√30 = 0.13: three of these.
+    // Sixteen times the rows make a quarter of the error. The ln error of a problem spreads by about 0.5 (few degrees of freedom
+    // of the noise matter), so the mean of 30 differences by 0.5·√2/√30 = 0.13: three of these.
     let ratio = ((at_few - at_many) / 30.0).exp();
     assert!((4.0 * (-0.39_f64).exp()..4.0 * 0.39_f64.exp()).contains(&ratio), "{ratio}");
     for (method, other) in methods.iter().zip(&errors).skip(1) {

@@ -1,4 +1,4 @@
-//! What decompositions take: a whitened k×k×k tensor, or a family of whitened k×k slices.
+//! The input of a decomposition: a whitened k×k×k tensor, or a family of whitened k×k slices.
 
 use crate::error::{Error, Result};
 

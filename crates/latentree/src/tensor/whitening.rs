@@ -1,19 +1,20 @@
 //! Whitening: k coordinates per view in which the pair moments are the identity.
 //!
-//! **One matrix.** `M = Σ_c ω_c μ_c μ_cᵀ ≈ U S Uᵀ` to rank k gives `W = U S^(−1/2)` with `Wᵀ M W = I`, and back `E = U S^(1/2)` with
-//! `E o_c = √ω_c μ_c` for the components `o_c` of the whitened tensor (Ruffini 2019, §1.2.1).
+//! **One matrix.** `M = Σ_c ω_c μ_c μ_cᵀ ≈ U S Uᵀ` to rank k gives `W = U S^(−1/2)` with `Wᵀ M W = I`, and back `E = U S^(1/2)`
+//! with `E o_c = √ω_c μ_c` for the components `o_c` of the whitened tensor (Ruffini 2019, §1.2.1).
 //!
 //! **Three views** (Anandkumar et al. 2014, Theorem 3.6). `M_ab = A_a Ω A_bᵀ` are not symmetric. Each view is first put into the
-//! coordinates of the k leading left singular vectors of its moments with both others side by side (each divided by its largest singular value), so that what is outside the
-//! common range is dropped as noise and all inverses are of k×k matrices. With views a and b mapped to the pivot view c,
+//! coordinates of the k leading left singular vectors of its moments with both others side by side (each divided by its largest
+//! singular value), so that what is outside the common range is dropped as noise and all inverses are of k×k matrices. With views
+//! a and b mapped to the pivot view c,
 //!
 //! ```text
 //! M = M_cb M_ab⁻¹ M_ac = A_c Ω A_cᵀ        W_c = U S^(−1/2)    W_a = M_ab⁻ᵀ M_bc W_c    W_b = M_ab⁻¹ M_ac W_c
 //!                                          E_c = U S^(1/2)     E_a = M_ac W_c           E_b = M_bc W_c
 //! ```
 //!
-//! so `T = E[W_aᵀx_a ⊗ W_bᵀx_b ⊗ W_cᵀx_c]` has orthonormal components o, and `E_v o_c = √ω_c μ_vc` for all views in the same labels.
-//! M of samples is not symmetric and may have negative eigenvalues: its symmetric part is used, and the k largest must be
+//! so `T = E[W_aᵀx_a ⊗ W_bᵀx_b ⊗ W_cᵀx_c]` has orthonormal components o, and `E_v o_c = √ω_c μ_vc` for all views in the same
+//! labels. M of samples is not symmetric and may have negative eigenvalues: its symmetric part is used, and the k largest must be
 //! positive. The pivot is the view that is *not* in the pair whose inverse is taken, the pair with the largest `σ_k/σ_1`.
 
 use super::spectrum::Spectrum;
@@ -67,8 +68,8 @@ impl Whitening {
     /// `cell_noise` is the standard error of a cell ([`cell_noise`](super::cell_noise)), 0 for exact moments.
     ///
     /// # Errors
-    /// If sizes do not fit together, a view has fewer than k coordinates, a cell is not finite, or the moments have not rank k with k
-    /// positive eigenvalues: ask for fewer components, or give views that tell more of the states apart.
+    /// If sizes do not fit together, a view has fewer than k coordinates, a cell is not finite, or the moments have not rank k
+    /// with k positive eigenvalues: ask for fewer components, or give views that tell more of the states apart.
     pub fn of_views(pairs: &[Matrix; 3], n_components: usize, cell_noise: f64) -> Result<Self> {
         check_sizes(pairs.each_ref().map(|pair| (pair.n_rows(), pair.n_cols())), n_components)?;
         if pairs.iter().flat_map(|pair| pair.cells()).any(|cell| !cell.is_finite()) {
@@ -254,7 +255,7 @@ fn check_sizes(shapes: [(usize, usize); 3], k: usize) -> Result<()> {
         Some(view) => Err(Error::option(
             "components",
             format!(
-                "{k} cannot be told apart by view {}, which has {} coordinates; ask for fewer, or join variables to one view",
+                "{k} cannot be separated by view {}, which has {} coordinates; ask for fewer, or join variables to one view",
                 view + 1,
                 [first, second, third][view]
             ),
@@ -272,8 +273,7 @@ fn check_rank(k: usize, values: &[f64], what: &str) -> Result<()> {
         return Ok(());
     }
     let shown: Vec<String> = values.iter().take(k + 1).map(|value| format!("{value:.3e}")).collect();
-    let remedy =
-        if rank == 0 { "the views tell nothing of a common cause".to_owned() } else { format!("ask for at most {rank}") };
+    let remedy = if rank == 0 { "the views have no common cause".to_owned() } else { format!("ask for at most {rank}") };
     Err(Error::option("components", format!("{k} asked for, but {what} has rank {rank} (values {}): {remedy}", shown.join(", "))))
 }
 

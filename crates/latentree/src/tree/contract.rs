@@ -1,4 +1,4 @@
-//! Contracting edges: merging the ends of edges that are too short to be told apart.
+//! Contraction of edges: merges the ends of edges that are too short.
 
 use super::{Edge, Tree};
 use crate::index::NodeIx;

@@ -1,4 +1,4 @@
-//! Minimal trees: no hidden node that the observed ones could not show, and stable names for the hidden ones.
+//! Minimal trees: only identifiable hidden nodes, with stable names.
 //!
 //! A latent tree is minimal (identifiable) if every hidden node has at least three neighbours (Pearl 1988, §8.3; Choi et
 //! al. 2011, §2.3). Any latent tree reduces to a minimal one over the same observed nodes by marginalising.

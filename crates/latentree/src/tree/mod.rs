@@ -1,6 +1,6 @@
-//! The shared floor: an unrooted arena tree with observed nodes anywhere, and what can be asked of a tree alone.
+//! An unrooted arena tree in which any node may be observed, and the operations that need only a tree.
 //!
-//! A [`Tree`] may be a forest: variables that no other variable says anything about stay alone.
+//! A [`Tree`] may be a forest: variables that depend on no other variable are isolated nodes.
 
 mod contract;
 mod groups;
@@ -124,7 +124,7 @@ impl Tree {
     /// A tree from nodes and edges, checked to have no cycle.
     ///
     /// # Errors
-    /// [`Error::Tree`] on a name that is empty or stands twice, an edge to itself, an edge twice, or a cycle (which is named).
+    /// [`Error::Tree`] on a name that is empty or appears twice, an edge to itself, an edge twice, or a cycle (which is named).
     pub fn from_parts(nodes: Vec<Node>, edges: &[Edge]) -> Result<Self> {
         let mut tree = Self::new();
         for node in nodes {
@@ -140,7 +140,7 @@ impl Tree {
         }
         for edge in edges {
             if edge.a == edge.b {
-                return Err(Error::tree(format!("node {:?} is joined to itself", Shortened(&tree.nodes[edge.a.get()].name))));
+                return Err(Error::tree(format!("node {:?} has an edge to itself", Shortened(&tree.nodes[edge.a.get()].name))));
             }
             let (a, b) = (find(&mut union, edge.a.get() as u32), find(&mut union, edge.b.get() as u32));
             if a == b {
@@ -181,7 +181,7 @@ impl Tree {
         let path = self.path(a, b).unwrap_or_default();
         let names: Vec<&str> = path.iter().map(|&ix| self.nodes[ix.get()].name.as_str()).collect();
         if names.len() == 2 {
-            return Error::tree(format!("nodes {:?} and {:?} are joined twice", Shortened(names[0]), Shortened(names[1])));
+            return Error::tree(format!("nodes {:?} and {:?} are joined by two edges", Shortened(names[0]), Shortened(names[1])));
         }
         let mut shown: Vec<String> = names.iter().take(10).map(|name| format!("{:?}", Shortened(name))).collect();
         if names.len() > shown.len() {
@@ -245,7 +245,7 @@ impl Tree {
     /// to build a large tree.
     pub fn connect(&mut self, a: NodeIx, b: NodeIx, length: Option<f64>) -> Result<()> {
         if a == b {
-            return Err(Error::tree(format!("node {:?} is joined to itself", Shortened(&self.nodes[a.get()].name))));
+            return Err(Error::tree(format!("node {:?} has an edge to itself", Shortened(&self.nodes[a.get()].name))));
         }
         if self.path(a, b).is_some() {
             return Err(self.cycle(a, b));

@@ -1,4 +1,4 @@
-//! Which nodes of a text are observed.
+//! Determines which nodes of a tree in text form are observed.
 
 use std::collections::HashSet;
 

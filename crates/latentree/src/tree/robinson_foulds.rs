@@ -22,8 +22,8 @@ pub struct RobinsonFoulds {
     pub only_left: usize,
     /// Number of splits that only the second tree has.
     pub only_right: usize,
-    /// The distance divided by the largest it could be: the number of splits of both trees, without the trivial splits (those that
-    /// cut off a single observed node) that both have. 0 for the same splits, 1 if no other split is shared; 0/0 is 0.
+    /// The distance divided by the largest it could be: the number of splits of both trees, without the trivial splits (those
+    /// that cut off a single observed node) that both have. 0 for the same splits, 1 if no other split is shared; 0/0 is 0.
     pub normalized: f64,
 }
 

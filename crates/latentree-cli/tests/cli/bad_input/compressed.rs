@@ -27,12 +27,12 @@ pub(super) fn cases() -> Vec<Case> {
         case("gzip cut short", "describe d.csv.gz").file("d.csv.gz", first_half(gzip(&data))).says([
             "cannot read d.csv.gz",
             "gzip",
-            "cut off",
+            "truncated",
         ]),
         case("Zstandard cut short", "describe d.csv.zst").file("d.csv.zst", first_half(zstandard(&data))).says([
             "cannot read d.csv.zst",
             "Zstandard",
-            "cut off",
+            "truncated",
         ]),
         case("gzip with a byte changed", "describe d.csv.gz")
             .file("d.csv.gz", {
@@ -44,7 +44,7 @@ pub(super) fn cases() -> Vec<Case> {
             .says(["d.csv.gz", "gzip", "damaged"]),
         case("model as gzip cut short", "query m.json.gz")
             .file("m.json.gz", first_half(gzip(MODEL.as_bytes())))
-            .says(["cannot read m.json.gz", "cut off"]),
+            .says(["cannot read m.json.gz", "truncated"]),
         case("Parquet cut short", "score model.json d.parquet")
             .file("d.parquet", first_half(sampled("d.parquet")))
             .says(["d.parquet", "Parquet"]),

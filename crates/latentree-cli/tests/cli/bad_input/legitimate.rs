@@ -25,7 +25,7 @@ fn a_column_without_values_is_left_out_with_a_note() {
     let folder = folder("d.csv", b"a,b\n0,\n1,NA\n");
     let outcome = folder.run("describe d.csv");
     assert_eq!(outcome.code, Some(0));
-    assert!(outcome.stderr.contains("note: column \"b\" is left out: it has no values"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("note: column \"b\" is ignored: it has no values"), "{}", outcome.stderr);
     let json = folder.json("describe d.csv");
     assert_eq!(json["variables"].as_array().map(Vec::len), Some(1));
     assert_eq!(json["warnings"].as_array().map(Vec::len), Some(1));

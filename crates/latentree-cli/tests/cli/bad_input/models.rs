@@ -130,7 +130,7 @@ pub(super) fn cases() -> Vec<Case> {
         xmlbif("XMLBIF with wrong tags", "<BIF><NETWORK><VARIABLE></NETWORK></BIF>").says(["XMLBIF", "line 1"]),
         xmlbif("XMLBIF without variables", "<BIF><NETWORK></NETWORK></BIF>").says(["variables"]),
         case("evidence of probability zero", "query model.json --given a=1,h=low --of b")
-            .says(["given has probability zero", "fewer"]),
+            .says(["evidence has probability zero", "fewer"]),
         case("most probable given the impossible", "query model.json --given a=1,h=low --map").says(["probability zero"]),
         case("sample given the impossible", "sample model.json --given a=1,h=low --rows 3 -o o.csv").says(["probability zero"]),
         case("unknown name given", "query model.json --given q=1").says(["\"q\"", "a, b, h"]),

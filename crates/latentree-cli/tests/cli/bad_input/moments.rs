@@ -31,7 +31,7 @@ pub(super) fn cases() -> Vec<Case> {
         merge("moments cut in the head", cut(12)).says(["ends early"]),
         merge("moments cut in the schema", cut(60)).says(["ends early"]),
         merge("moments cut by one byte", cut(good.len() - 1)).says(["ends early"]),
-        merge("moments as gzip cut short", gzip(&good)[..60].to_vec()).says(["gzip", "cut off"]),
+        merge("moments as gzip cut short", gzip(&good)[..60].to_vec()).says(["gzip", "truncated"]),
         merge("moments with a byte too many", [&good[..], b"x"].concat()).says(["after the end"]),
         merge("moments with a byte of a sum changed", with_byte(&good, good.len() - 20, good[good.len() - 20] ^ 1))
             .says(["checksum"]),
@@ -41,7 +41,7 @@ pub(super) fn cases() -> Vec<Case> {
         merge("moments of a future version", with_byte(&with_byte(&good, 8, 9), 12, 9)).says(["version 9", "1 to 1"]),
         merge("moments with a huge schema", with_byte(&good, 22, 1)).says(["schema"]),
         merge("moments with the schema changed", with_byte(&good, 24, b'[')).says(["schema"]),
-        merge("moments of other columns", moments_of("p,q\n1,0\n0,1\n")).says(["good.moments", "do not fit"]),
+        merge("moments of other columns", moments_of("p,q\n1,0\n0,1\n")).says(["good.moments", "incompatible"]),
         merge("moments of other kinds", moments_of(&DATA.replace("0.5,1\n", "0,1\n").replace("2.25", "2").replace("1.5", "1")))
             .says(["good.moments", "\"z\""]),
         case("merge of a table", "merge data.csv -o o.moments").says(["data.csv", "moments"]),

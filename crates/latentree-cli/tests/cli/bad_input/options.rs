@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("states of a column", "learn data.csv --tree s.nwk --states a=3 -o m.json")
             .file("s.nwk", "(a,b,c)h1;")
             .says(["--states", "\"a\"", "observed"]),
-        case("one state", "learn data.csv --tree s.nwk --states h1=1 -o m.json")
+        case("a single state of one node", "learn data.csv --tree s.nwk --states h1=1 -o m.json")
             .file("s.nwk", "(a,b,c)h1;")
             .says(["--states", "1"]),
         case("states without a number", "learn data.csv --tree s.nwk --states h1 -o m.json")

@@ -48,7 +48,7 @@ pub(super) fn cases() -> Vec<Case> {
     ] {
         cases.push(case(name, format!("{arguments} {beyond}")).says(["cannot write q/o.", "No such file"]));
         cases.push(case(into_folder, format!("{arguments} folder")).says(["cannot write folder", "directory"]));
-        cases.push(case(unknown, format!("{arguments} o.xlsx")).says(["o.xlsx", ".xlsx is no ending of"]));
+        cases.push(case(unknown, format!("{arguments} o.xlsx")).says(["o.xlsx", ".xlsx is not an extension of"]));
     }
     for (name, arguments) in [
         ("a picture of a model", "learn data.csv -o m.png"),
@@ -61,7 +61,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("distances as a sheet", "distances data.csv -o d.xlsx"),
         ("errors as a sheet", "distances data.csv -o d.csv --errors e.xlsx"),
     ] {
-        cases.push(case(name, arguments).says(["is no ending of", "use ."]));
+        cases.push(case(name, arguments).says(["is not an extension of", "use ."]));
     }
     for (name, arguments, option) in [
         ("model over its data", "learn data.csv -o data.csv", "-o"),

@@ -1,6 +1,7 @@
-//! Cells that are handed on as text: the id of a row, and columns that are no variables.
+//! Cells that are passed on as text: row ids, and columns that are not variables.
 //!
-//! They are read batch by batch beside the variables and are gone with the next batch, so that a table larger than memory can be passed through.
+//! They are read batch by batch beside the variables and are gone with the next batch, so that a table larger than memory can be
+//! passed through.
 
 use super::cell::{Cell, number_text};
 use crate::index::ColIx;

@@ -1,4 +1,4 @@
-//! One cell as a file gives it: missing tokens, numbers from text and back.
+//! Cells as written in a file: missing tokens, and conversion between numbers and text.
 
 /// A cell before its column's kind is known. Text has no spaces around it.
 #[derive(Debug, Clone, Copy, PartialEq)]

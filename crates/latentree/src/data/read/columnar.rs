@@ -77,7 +77,7 @@ impl ColumnarTable {
             DataType::Boolean | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => None,
             kind if kind.is_numeric() => None,
             kind if kind.is_temporal() => Some("it holds dates or times".to_owned()),
-            kind => Some(format!("its type {} is not one of numbers, truth values or texts", short_type(kind))),
+            kind => Some(format!("its type {} is not numeric, Boolean or text", short_type(kind))),
         }
     }
 
@@ -141,7 +141,7 @@ fn guarded<T>(input: &Input, is_parquet: bool, step: impl FnOnce() -> Result<T, 
     let fail = |problem: String| Error::format(input.place(), format_name(is_parquet), problem);
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(result) => result.map_err(|error| fail(format!("{}; is the file complete?", reason(&error)))),
-        Err(_) => Err(fail("the file is damaged; copy or make it again".to_owned())),
+        Err(_) => Err(fail("the file is damaged; copy or recreate the file".to_owned())),
     }
 }
 

@@ -171,7 +171,7 @@ fn refuse_binary(input: &Input) -> Result<()> {
         return fail(format!("the file holds binary data, not text{named}; check its format and ending"));
     }
     if crate::file::ending(&input.path) == "json" {
-        return fail("a JSON file is no table of data; is it a model?".to_owned());
+        return fail("a JSON file is not a data table; is it a model?".to_owned());
     }
     Ok(())
 }

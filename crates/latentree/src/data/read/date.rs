@@ -1,10 +1,10 @@
-//! Dates and times as texts, so that a column of them is called by its name.
+//! Detection of dates and times in text columns.
 
 /// Whether a text is a date, a time, or a date with a time: `2021-03-04`, `4.3.2021`, `3/4/21`, `04-Mar-2021`, `12:30:05`,
 /// `2021-03-04T12:30:05Z`.
 pub(super) fn is_date(text: &[u8]) -> bool {
-    const LONGEST: usize = 40;
-    if text.len() < 4 || text.len() > LONGEST {
+    const MAX_LENGTH: usize = 40;
+    if text.len() < 4 || text.len() > MAX_LENGTH {
         return false;
     }
     let split = text.iter().position(|&byte| matches!(byte, b'T' | b't' | b' '));

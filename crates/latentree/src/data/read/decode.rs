@@ -104,7 +104,7 @@ impl Decoder {
 
 fn above_zero(value: f64) -> Result<f64, String> {
     if value < 0.0 {
-        return Err(format!("{} is negative, but the column is to be 1 where its counts are above 0", number_text(value)));
+        return Err(format!("{} is negative, but the column should be 1 where its counts are positive", number_text(value)));
     }
     Ok(if value.is_nan() { value } else { f64::from(u8::from(value > 0.0)) })
 }

@@ -1,4 +1,4 @@
-//! Which character separates the fields of a text table.
+//! Detection of the field separator of a text table.
 
 /// What may separate fields.
 const CANDIDATES: [u8; 3] = [b',', b';', b'\t'];
@@ -48,7 +48,7 @@ fn unquoted(line: &[u8]) -> impl Iterator<Item = u8> {
 
 /// The lines that are not blank, at most a hundred; quotes may go over several.
 fn lines(first: &[u8], is_whole: bool) -> Vec<&[u8]> {
-    const MOST: usize = 100;
+    const MAX_LINES: usize = 100;
     let mut lines = Vec::new();
     let (mut start, mut is_quoted) = (0, false);
     for (at, &byte) in first.iter().enumerate() {
@@ -57,11 +57,11 @@ fn lines(first: &[u8], is_whole: bool) -> Vec<&[u8]> {
             lines.push(&first[start..at]);
             start = at + 1;
         }
-        if lines.len() == MOST {
+        if lines.len() == MAX_LINES {
             break;
         }
     }
-    if lines.is_empty() || (is_whole && lines.len() < MOST) {
+    if lines.is_empty() || (is_whole && lines.len() < MAX_LINES) {
         lines.push(&first[start..]);
     }
     lines.retain(|line| !line.trim_ascii().is_empty());

@@ -298,7 +298,10 @@ pub(super) fn weight_problem(weight: f64) -> Option<String> {
 
 /// The error of joining labels where a schema says which there are.
 pub(super) fn min_count_of_schema() -> Error {
-    Error::option("read.min_count", "the labels are the model's, which were joined or not when it was learned; leave it out")
+    Error::option(
+        "read.min_count",
+        "the labels come from the model, and rare ones are merged only when it is learned; leave it out",
+    )
 }
 
 struct ProfileSink {

@@ -1,4 +1,4 @@
-//! How often the values of a long column repeat, in bounded memory.
+//! Estimates how often the values of a long column repeat, in bounded memory.
 //!
 //! Values whose hash ends in enough zero bits are counted exactly (Gibbons' distinct sampling): a fair sample of the different
 //! values, whatever their frequencies. When the sample is full, one more zero bit is asked for.

@@ -1,4 +1,4 @@
-//! Text that is not UTF-8: read by the name of its encoding, and named where none was given.
+//! Text that is not UTF-8: decoding by name, and a guess of the encoding if none is given.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::str::FromStr;

@@ -10,9 +10,9 @@ use super::cell::{Cell, is_missing, number};
 use super::infer::is_id_name;
 
 /// Rows that are looked at.
-const MOST_ROWS: usize = 20_000;
+const MAX_ROWS: usize = 20_000;
 /// Most columns that a file of events has: id, code, value, unit, date.
-const MOST_COLUMNS: usize = 5;
+const MAX_COLUMNS: usize = 5;
 /// Fewest different ids, and codes, that show a pattern.
 const FEWEST: usize = 10;
 
@@ -45,11 +45,11 @@ impl EventsLook {
     /// A look at a table of this many columns, if it can be events at all.
     pub(super) fn new(n_columns: usize) -> Option<Self> {
         let columns = || (0..n_columns).map(|_| Texts { all_whole: true, ..Texts::default() }).collect();
-        (2..=MOST_COLUMNS).contains(&n_columns).then(|| Self { columns: columns() })
+        (2..=MAX_COLUMNS).contains(&n_columns).then(|| Self { columns: columns() })
     }
 
     pub(super) fn observe(&mut self, row: u64, column: usize, cell: Cell<'_>) {
-        if row >= MOST_ROWS as u64 {
+        if row >= MAX_ROWS as u64 {
             return;
         }
         let number_bits;

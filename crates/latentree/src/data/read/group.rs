@@ -1,7 +1,7 @@
 //! The file that joins columns into vector-valued variables: CSV of an item (a column of the data) and its group.
 //!
-//! The user may name the two columns. Otherwise, with a header that has `item` and `group`, these are taken, wherever they stand; a file of
-//! exactly two columns needs no header. An item listed under several groups belongs to the first.
+//! The user may name the two columns. Otherwise, with a header that has `item` and `group`, these are taken, wherever they stand;
+//! a file of exactly two columns needs no header. An item listed under several groups belongs to the first.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -26,7 +26,8 @@ impl Groups {
     pub(super) fn read(path: &Path, columns: Option<&(String, String)>) -> Result<Self> {
         let input = Arc::new(Input::new(path)?);
         let by_ending = if file::ending(path) == "tsv" { b'\t' } else { b',' };
-        // Without named columns the first line may be data: a header that is taken for data is no column of the table and does no harm.
+        // Without named columns the first line may be data: a header that is taken for data is no column of the table and does no
+        // harm.
         let mut table = CsvTable::new(Arc::clone(&input), columns.is_some(), Some(by_ending))?;
         let (item, group) = match columns {
             Some((item, group)) => {

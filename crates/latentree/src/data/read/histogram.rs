@@ -1,4 +1,4 @@
-//! Whether few different whole numbers count something, or are the answers of a scale.
+//! Decides whether a few distinct whole numbers are counts or points of a scale.
 //!
 //! Counts (visits, children, words) begin at 0, are commonest near it and thin out to single cases: their largest value is
 //! rare, and would be larger with more rows. The points of a scale (1–5, 0–4, 0–10) are all in use.

@@ -372,7 +372,7 @@ impl Profile {
         let mut oddities = Vec::new();
         let is_run = self.run.is_some() && self.n_values == n_rows && n_rows > IDENTIFIER_LABELS as u64;
         if is_run {
-            oddities.push("counts the rows up by one; if it is a row number, leave it out (kind ignore)".to_owned());
+            oddities.push("increases by one in every row; if it is a row number, leave it out (kind ignore)".to_owned());
         }
         let example = String::from_utf8_lossy(self.example());
         if let Some(decimal_comma) = self.decimal_comma() {
@@ -383,7 +383,7 @@ impl Profile {
             oddities.push(format!("has numbers with {way}: {:?} is read{value}", Shortened(&example)));
         } else if self.commas.are_mixed() && self.longer_are_numbers {
             oddities.push(format!(
-                "has numbers with decimal commas and with decimal points ({:?}) and is read as labels; write all one way",
+                "has numbers with decimal commas and with decimal points ({:?}) and is read as labels; write them all the same way",
                 Shortened(&example)
             ));
         } else if !self.longer_are_numbers && self.all_dates && self.single_bytes().next().is_none() {
@@ -425,7 +425,7 @@ impl Profile {
         let numeric = self.is_numeric();
         match self.asked.told {
             _ if self.n_values == 0 => Guess::Leave("it has no values".to_owned()),
-            Some(KindOverride::Ignore) => Guess::Leave("it is to be ignored".to_owned()),
+            Some(KindOverride::Ignore) => Guess::Leave("its kind is ignore".to_owned()),
             Some(KindOverride::Continuous) => Guess::Kind(Kind::Continuous),
             Some(KindOverride::Count) => Guess::Kind(Kind::Count),
             Some(KindOverride::Categorical) => categorical(self.categories()),
@@ -438,7 +438,7 @@ impl Profile {
                     let (least, largest) = self.whole_range();
                     let (least, largest) = (number_text(least), number_text(largest));
                     Guess::Leave(format!(
-                        "whole numbers from {least} to {largest} that hardly ever repeat make it an identifier; give its kind if it is a variable"
+                        "it looks like an identifier (whole numbers from {least} to {largest} that hardly ever repeat); set its kind if it is a variable"
                     ))
                 }
                 kind => Guess::Kind(kind),
@@ -460,9 +460,11 @@ impl Profile {
         Guess::Leave(if self.all_dates && !self.longer_are_numbers {
             format!("it holds dates or times ({example:?}); to use them write numbers, such as days or years")
         } else if self.commas.are_mixed() && self.longer_are_numbers {
-            format!("it has numbers with decimal commas and with decimal points ({example:?}); write all one way")
+            format!("it has numbers with decimal commas and with decimal points ({example:?}); write them all the same way")
         } else {
-            format!("{n_labels} different labels in {n_rows} rows make it an identifier; give its kind if it is a variable")
+            format!(
+                "it looks like an identifier ({n_labels} different labels in {n_rows} rows); set its kind if it is a variable"
+            )
         })
     }
 
@@ -517,7 +519,7 @@ impl Profile {
         if self.is_numeric() && !self.any_negative {
             return Guess::Kind(Kind::binary());
         }
-        Guess::Problem(None, "the column is to be binary, but has neither two labels nor numbers from 0 up".to_owned())
+        Guess::Problem(None, "the column should be binary, but has neither two labels nor numbers from 0 up".to_owned())
     }
 }
 
@@ -550,7 +552,7 @@ fn logical() -> Kind {
 
 fn mixed_numbers(text: &[u8]) -> String {
     let shown = String::from_utf8_lossy(text);
-    format!("{:?} has another decimal mark than the numbers above it; write all one way", Shortened(&shown))
+    format!("{:?} has another decimal mark than the numbers above it; write them all the same way", Shortened(&shown))
 }
 
 fn late_text(text: &[u8]) -> String {

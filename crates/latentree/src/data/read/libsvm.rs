@@ -83,7 +83,7 @@ fn parse(field: &[u8]) -> Result<(u32, f64), String> {
     let colon = field.iter().position(|&byte| byte == b':').ok_or_else(|| format!("{} is not index:value", shown()))?;
     let (index, value) = (&field[..colon], &field[colon + 1..]);
     if index == b"qid" {
-        return Err("rows with query ids (qid:) are for ranking and cannot be read; take the qid fields out".to_owned());
+        return Err("rows with query ids (qid:) are for ranking and cannot be read; remove the qid fields".to_owned());
     }
     let index: u32 = std::str::from_utf8(index)
         .ok()

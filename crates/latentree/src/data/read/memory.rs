@@ -1,7 +1,7 @@
 //! Tables that another program holds in memory.
 //!
-//! Kinds are inferred, cells decoded and rows cut into batches as if the table were read from a file, so that the same table gives the same
-//! model either way. Columns are asked for one at a time and need not be copied before.
+//! Kinds are inferred, cells decoded and rows cut into batches as if the table were read from a file, so that the same table
+//! gives the same model either way. Columns are asked for one at a time and need not be copied before.
 
 use std::sync::Arc;
 
@@ -95,7 +95,8 @@ pub struct MemoryTable<'a> {
     pub column: &'a mut dyn FnMut(usize) -> Values,
 }
 
-/// Sparse rows in memory; see [`SparseRows`](crate::data::SparseRows). Columns of a row may stand in any order, and twice: then they add up.
+/// Sparse rows in memory; see [`SparseRows`](crate::data::SparseRows). Columns of a row may stand in any order, and twice: then
+/// they add up.
 #[derive(Debug, Clone)]
 pub struct MemoryRows {
     /// Names of the columns.

@@ -12,10 +12,10 @@
 //! | libsvm | `.svm`, `.libsvm` |
 //!
 //! Each may be compressed by gzip or Zstandard. A directory of CSV, TSV, Parquet and Arrow files, or a pattern that matches such
-//! files, is one table ([`PartFiles`]). Standard input (`-`) is kept in a temporary file so that it can be read
-//! twice (in `TMPDIR`). How kinds are inferred is told in the table of `infer`: 0/1 is binary, at most 12 different whole numbers
-//! are categories (unless they look like counts), other whole numbers from 0 up are counts, other numbers are continuous, text is categorical. In sparse
-//! files all columns have one kind: binary if all stored values are 1, else count or continuous.
+//! files, is one table ([`PartFiles`]). Standard input (`-`) is kept in a temporary file so that it can be read twice (in
+//! `TMPDIR`). How kinds are inferred is told in the table of `infer`: 0/1 is binary, at most 12 different whole numbers are
+//! categories (unless they look like counts), other whole numbers from 0 up are counts, other numbers are continuous, text is
+//! categorical. In sparse files all columns have one kind: binary if all stored values are 1, else count or continuous.
 
 mod carried;
 mod cell;
@@ -310,8 +310,8 @@ impl Reader {
         }
     }
 
-    /// Where the columns of the file are, in their order, without those that are neither variables nor carried along. What rows are called comes
-    /// first where it is no column of a table (events); variables that the file does not have come last.
+    /// Where the columns of the file are, in their order, without those that are neither variables nor carried along. What rows
+    /// are called comes first where it is no column of a table (events); variables that the file does not have come last.
     #[must_use]
     pub fn file_columns(&self) -> Vec<FileColumn> {
         let mut columns = match &self.body {
@@ -325,8 +325,8 @@ impl Reader {
         columns
     }
 
-    /// The SHA-256 of the decompressed bytes, as `sha256:` and 64 hexadecimal digits; `None` before the first full read. Of parts it is
-    /// that of their names, below the directory, and their digests.
+    /// The SHA-256 of the decompressed bytes, as `sha256:` and 64 hexadecimal digits; `None` before the first full read. Of parts
+    /// it is that of their names, below the directory, and their digests.
     #[must_use]
     pub fn digest(&self) -> Option<String> {
         match &self.source {

@@ -1,4 +1,4 @@
-//! What the user should know of how columns were taken.
+//! Notes for the user on how columns were interpreted.
 
 use super::events_like::{EventsLook, LooksLike};
 use super::infer::Profile;
@@ -25,8 +25,7 @@ impl Notes {
         let Some(LooksLike { id, code, is_certain }) = look.and_then(|look| look.verdict(columns.names)) else { return Ok(()) };
         let (id, code) = (&columns.names[id], &columns.names[code]);
         let problem = format!(
-            "this looks like events, one a line: column {:?} repeats its ids and {:?} holds codes; add `read.events` {id},{code} to make \
-             a row of each id, or say what the columns are (`read.kind` {id}=ignore)",
+            "this looks like events, one per line: column {:?} repeats its ids and {:?} holds codes; add `read.events` {id},{code} to get one row per id, or set the kinds of the columns (`read.kind` {id}=ignore)",
             Shortened(id),
             Shortened(code)
         );
@@ -64,7 +63,7 @@ impl Notes {
                 _ => ("columns", format!(" and {} more", n_counts - SHOWN)),
             };
             self.notes.push(format!(
-                "{columns} {names}{more}: few whole numbers from 0 up are read as labels; if they count something, say so (kind count)"
+                "{columns} {names}{more}: a few whole numbers from 0 up are read as labels; if they are counts, say so (kind count)"
             ));
         }
         self.notes

@@ -1,4 +1,4 @@
-//! How a data file is to be read.
+//! Options for reading a data file.
 
 use std::path::PathBuf;
 use std::sync::Arc;

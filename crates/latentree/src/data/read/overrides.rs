@@ -1,4 +1,4 @@
-//! What the user says of columns, gathered from `--kind` and the schema file.
+//! Kinds and labels set by the user, from `--kind` and the schema file.
 //!
 //! The schema file has the shape of a [`Schema`](crate::data::Schema) as JSON, but may list only some columns, may leave
 //! `labels` out (they are then read from the data) and may say `"kind":"ignore"`. A `group` in it joins its members.
@@ -116,7 +116,7 @@ impl Overrides {
         let mut text = String::new();
         file::open(path)?.take(SCHEMA_FILE_LIMIT + 1).read_to_string(&mut text).map_err(Error::io("read", path))?;
         if text.len() as u64 > SCHEMA_FILE_LIMIT {
-            let problem = format!("larger than {} MiB, which no schema is", SCHEMA_FILE_LIMIT >> 20);
+            let problem = format!("larger than {} MiB, the limit of a schema file", SCHEMA_FILE_LIMIT >> 20);
             return Err(Error::format(Place::file(path), "schema JSON", problem));
         }
         let schema: PartialSchema = serde_json::from_str(&text)
@@ -154,7 +154,7 @@ impl Overrides {
         }
         let mut seen = HashSet::new();
         if let Some(twice) = labels.iter().flatten().find(|label| !seen.insert(label.as_str())) {
-            return Err(Error::data(place(), format!("label {:?} stands twice", Shortened(twice))));
+            return Err(Error::data(place(), format!("label {:?} appears twice", Shortened(twice))));
         }
         if self.by_name.insert(name.clone(), Told { kind: Some(kind), labels }).is_some() {
             return Err(Error::data(place(), "the column is listed twice"));

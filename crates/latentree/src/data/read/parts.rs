@@ -1,4 +1,4 @@
-//! Many files read as one table: the parts of a directory, or those that match a pattern.
+//! Several files read as one table: the parts of a directory, or the files that match a glob.
 //!
 //! Columns are matched by name: those of the first part come first, then what later parts add, then what folders say
 //! (`year=2024`), whose value goes before a column of the same name in the file. What a part lacks is missing in its rows. Parts
@@ -51,7 +51,7 @@ impl Parts {
             let (input, format) = recognised(Input::part(path, None, Arc::clone(&digest)), options)?;
             match format {
                 Format::Coordinate(_) | Format::Libsvm => {
-                    let problem = "parts can be CSV, TSV, Parquet and Arrow files; a sparse file is read by itself";
+                    let problem = "parts can be CSV, TSV, Parquet and Arrow files; a sparse file cannot be a part";
                     return Err(Error::data(input.place(), problem));
                 }
                 Format::Csv(_) if input.first_bytes(1)?.is_empty() => empty.push(path.clone()),
@@ -91,7 +91,7 @@ impl Parts {
         let more = if n_empty > SHOWN { ", …" } else { "" };
         let are = if n_empty == 1 { "is" } else { "are" };
         let n_files = self.parts.len() + n_empty;
-        vec![format!("{n_empty} of {n_files} parts {are} empty and left out: {}{more}", shown.join(", "))]
+        vec![format!("{n_empty} of {n_files} parts {are} empty and skipped: {}{more}", shown.join(", "))]
     }
 
     /// The digest of the names and the digests of all parts, once they have been read.

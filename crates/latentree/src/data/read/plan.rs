@@ -72,11 +72,11 @@ impl Plan {
             let is_threshold = told.kind == Some(KindOverride::Binary) && told.labels.is_none();
             match verdict(ix, &told)? {
                 Verdict::Kind(kind) => chosen.push((ix, told.fixed_kind().unwrap_or(kind), is_threshold)),
-                Verdict::Leave(reason) => warnings.push(format!("column {:?} is left out: {reason}", Shortened(name))),
+                Verdict::Leave(reason) => warnings.push(format!("column {:?} is ignored: {reason}", Shortened(name))),
             }
         }
         if chosen.is_empty() {
-            let problem = "no column is left to read as a variable; give the kinds of those that should be";
+            let problem = "no column remains as a variable; set the kinds of those that should be";
             return Err(Error::data(columns.place.clone(), problem));
         }
         let groups = read_groups(options, overrides)?;
@@ -170,7 +170,7 @@ impl Plan {
             let similar = Similar::new(schema.columns().iter().map(|column| column.name.as_str()));
             if let Some((name, known)) = unknown.iter().find_map(|(_, name)| Some((name, similar.to(name)?))) {
                 let problem = format!(
-                    "none of the {} columns that are expected is there, but {:?} is: is it {:?}? Case and spaces must be the same",
+                    "none of the {} expected columns is present, but {:?} is: did you mean {:?}? Case and spaces must match",
                     schema.columns().len(),
                     Shortened(name),
                     Shortened(known)
@@ -186,7 +186,7 @@ impl Plan {
                 ""
             };
             let problem = format!(
-                "none of the {} columns that are expected is there ({}, …); check the header{hint}",
+                "none of the {} expected columns is present ({}, …); check the header{hint}",
                 schema.columns().len(),
                 expected.join(", ")
             );
@@ -294,7 +294,7 @@ fn join(
     let n_used = chosen.len() - alone.len();
     let n_ambiguous = chosen.iter().filter(|(ix, ..)| groups.ambiguous.contains(&columns.names[*ix])).count();
     if n_ambiguous > 0 {
-        warnings.push(format!("{file}: {n_ambiguous} of the data's columns are in several groups; the first listed is taken"));
+        warnings.push(format!("{file}: {n_ambiguous} of the data's columns are in several groups; the first one listed is used"));
     }
     if n_used < groups.group_of.len() {
         let n_ignored = groups.group_of.len() - n_used;

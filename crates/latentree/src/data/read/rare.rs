@@ -1,4 +1,4 @@
-//! Labels too rare to say anything about, joined into one.
+//! Merging of rare labels.
 
 use crate::error::Shortened;
 
@@ -20,10 +20,10 @@ pub(super) fn join_rare(counted: Vec<(u64, String)>, min_count: u64) -> Result<(
     let rarest = counted.iter().filter(|(count, label)| !is_kept(*count, label)).map(|(_, label)| label).min();
     let rarest = rarest.map_or("", String::as_str);
     if n_kept == 0 {
-        return Err(format!("each of its {n_labels} labels occurs less than {min_count} times ({:?}, …)", Shortened(rarest)));
+        return Err(format!("each of its {n_labels} labels occurs fewer than {min_count} times ({:?}, …)", Shortened(rarest)));
     }
     let note = format!(
-        "has {} of {n_labels} labels that occur less than {min_count} times ({:?}, …); they are joined as {OTHER_LABEL:?}",
+        "has {} of {n_labels} labels that occur fewer than {min_count} times ({:?}, …); they are merged into {OTHER_LABEL:?}",
         n_labels - n_kept,
         Shortened(rarest)
     );

@@ -1,4 +1,4 @@
-//! Sparse tables: rows that list their non-zero cells, whatever the format.
+//! Sparse tables, in any format: rows that list their nonzero cells.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
@@ -228,7 +228,7 @@ impl Scan {
                 Kind::numbered((self.largest as usize + 1).max(2))
             }
             Some(KindOverride::Categorical) => {
-                return Err("cells of a sparse file that are to be categorical must be whole numbers from 0 to 254".to_owned());
+                return Err("categorical cells of a sparse file must be whole numbers from 0 to 254".to_owned());
             }
         })
     }
@@ -309,7 +309,7 @@ impl SparseReader {
         let SparseFile { source, scan, names, named, is_open, is_presence, key_name } = file;
         if options.min_count.is_some() {
             let problem =
-                "it joins the labels of a table; the columns of a sparse file or of events are numbers, or present or not";
+                "it merges the labels of a table; the columns of a sparse file or of events are numbers, or present or not";
             return Err(Error::option("read.min_count", problem));
         }
         if scan.n_rows == 0 {
@@ -532,7 +532,7 @@ pub(super) fn column_names(
         return Err(Error::Mismatch {
             left: place.to_string(),
             right: path.display().to_string(),
-            problem: format!("{n_columns} columns but {} names, one a line", names.len()),
+            problem: format!("{n_columns} columns but {} names, one per line", names.len()),
         });
     }
     Ok((names, true))

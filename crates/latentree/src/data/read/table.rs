@@ -149,7 +149,7 @@ impl FileTable {
             }
             #[cfg(not(feature = "columnar"))]
             Format::Parquet | Format::Arrow => {
-                let problem = "this build reads no Parquet and Arrow files (feature columnar is off); convert it to CSV";
+                let problem = "this build cannot read Parquet and Arrow files (feature columnar is off); convert it to CSV";
                 Err(Error::data(input.place(), problem))
             }
             Format::Csv(by_ending) => {

@@ -1,4 +1,4 @@
-//! What data hold that the schema they must fit does not know: labels, columns, and items of events.
+//! Labels, columns and event items in the data that the expected schema does not know.
 //!
 //! A label that the schema lacks becomes a missing cell, or an error ([`UnseenPolicy`]); a column that it lacks is not read.
 //! Either way it is counted and named, so that a difference in spelling does not pass for data.
@@ -12,7 +12,7 @@ use crate::data::Schema;
 use crate::error::{Error, Result, Shortened};
 
 /// Different labels of a column that are told apart; more are only counted.
-const MOST_LABELS: usize = 1000;
+const MAX_LABELS: usize = 1000;
 /// Names that are listed.
 const LISTED: usize = 100;
 /// Names in a note.
@@ -105,11 +105,11 @@ impl Unseen {
             };
             let cells = columns.cells.map_or_else(String::new, |cells| format!(" in {cells} {}", plural(cells, "cell")));
             let (count, verb) = (columns.count, is(columns.count));
-            format!("{count} {what}{cells} {verb} unknown to the model and left out: {}", names(&columns.names, count))
+            format!("{count} {what}{cells} {verb} unknown to the model and ignored: {}", names(&columns.names, count))
         });
         let labels = self.labels.iter().map(|labels| {
-            let beyond = if labels.count > MOST_LABELS { "over " } else { "" };
-            let count = labels.count.min(MOST_LABELS);
+            let beyond = if labels.count > MAX_LABELS { "over " } else { "" };
+            let count = labels.count.min(MAX_LABELS);
             format!(
                 "column {:?}: {beyond}{count} {} in {} {} {} unknown to the model and read as missing: {}",
                 Shortened(&labels.column),
@@ -204,7 +204,7 @@ impl LabelTally {
         self.cells += 1;
         if let Some(cells) = self.by_label.get_mut(&label) {
             *cells += 1;
-        } else if self.by_label.len() < MOST_LABELS {
+        } else if self.by_label.len() < MAX_LABELS {
             self.by_label.insert(label, 1);
         } else {
             self.is_full = true;
@@ -251,7 +251,7 @@ mod tests {
             tally.count(format!("p{}", row % 1500));
         }
         let found = tally.found("id", &["P7".to_owned()]).unwrap();
-        assert_eq!((found.cells, found.count, found.names.len()), (3000, MOST_LABELS + 1, LISTED));
+        assert_eq!((found.cells, found.count, found.names.len()), (3000, MAX_LABELS + 1, LISTED));
         assert_eq!(found.names[0], UnseenName { name: "p7".to_owned(), cells: Some(2), similar: Some("P7".to_owned()) });
         let note = Unseen { columns: None, labels: vec![found] }.notes().remove(0);
         assert!(note.starts_with("column \"id\": over 1000 labels in 3000 cells are unknown to the model"), "{note}");

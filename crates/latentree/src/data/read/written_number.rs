@@ -1,4 +1,4 @@
-//! Numbers as people write them: decimal commas (`1,5`), and thousands set apart by commas, points, blanks or apostrophes.
+//! Numbers with decimal commas (`1,5`), or with thousands separated by commas, points, blanks or apostrophes.
 //!
 //! `1,234` can be either. A column tells: if another of its cells can only be a decimal comma (`0,5`) or a thousands
 //! separator (`1,234,567`, `1,234.5`), that decides; else commas are decimal in files that are not separated by commas.
@@ -27,10 +27,10 @@ struct Parts<'a> {
 
 /// Takes a text of digits and separators apart; `None` if it has other characters.
 fn parts(text: &[u8]) -> Option<Parts<'_>> {
-    const LONGEST: usize = 40;
+    const MAX_LENGTH: usize = 40;
     let mut rest = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
     let mut parts = Parts { digits: Vec::new(), separators: Vec::new() };
-    if rest.len() > LONGEST {
+    if rest.len() > MAX_LENGTH {
         return None;
     }
     loop {
@@ -227,7 +227,9 @@ impl NumberReader {
             && earlier != is_comma
         {
             let mark = if earlier { "comma" } else { "point" };
-            return Err(format!("{shown:?} is no number with a decimal {mark}, as others of the column are; write all one way"));
+            return Err(format!(
+                "{shown:?} is no number with a decimal {mark}, as others of the column are; write them all the same way"
+            ));
         }
         let found = value(text, is_comma).ok_or_else(|| format!("{shown:?} is not a number"))?;
         if matches!(written(text), Some(Written::DecimalComma | Written::DecimalPoint | Written::Either)) {

@@ -37,7 +37,8 @@ enum Sink {
     Arrow(Box<FileWriter<AtomicWriter>>),
 }
 
-/// Memory of a group of rows of a Parquet file, which is written when it takes more: tables of many columns would otherwise grow to gigabytes.
+/// Memory of a group of rows of a Parquet file, which is written when it takes more: tables of many columns would otherwise grow
+/// to gigabytes.
 const ROW_GROUP_BYTES: usize = 64 << 20;
 
 /// Largest whole number that a count may be to be written as one.

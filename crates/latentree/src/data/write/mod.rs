@@ -1,9 +1,9 @@
 //! Writers of tables: batches of a schema ([`TableWriter`]) and results row by row ([`ResultWriter`]).
 //!
-//! The ending chooses the format: `.tsv`, `.parquet`, `.arrow`/`.feather`/`.ipc`, `.svm`/`.libsvm` (batches only), and
-//! CSV for `.csv`, `.txt` and no ending (others are refused); `.gz` and `.zst` compress the text formats, `-` is CSV to standard output. A file comes to be only
-//! when it is finished. Labels are written as labels, missing cells as empty fields (or nulls), numbers in the shortest
-//! form that reads back as the same bits.
+//! The ending chooses the format: `.tsv`, `.parquet`, `.arrow`/`.feather`/`.ipc`, `.svm`/`.libsvm` (batches only), and CSV for
+//! `.csv`, `.txt` and no ending (others are refused); `.gz` and `.zst` compress the text formats, `-` is CSV to standard output.
+//! A file comes to be only when it is finished. Labels are written as labels, missing cells as empty fields (or nulls), numbers
+//! in the shortest form that reads back as the same bits.
 
 #[cfg(feature = "columnar")]
 mod columnar;
@@ -75,7 +75,7 @@ enum OutputFormat {
 
 fn output_format(path: &Path) -> Result<OutputFormat> {
     if file::ending(path) == "mtx" {
-        let problem = format!("{}: Matrix Market is not written; use .csv, .parquet or .libsvm", path.display());
+        let problem = format!("{}: Matrix Market output is not supported; use .csv, .parquet or .libsvm", path.display());
         return Err(Error::option("output", problem));
     }
     let known = ["csv", "tsv", "tab", "parquet", "arrow", "feather", "ipc", "svm", "libsvm", "txt"];
@@ -89,11 +89,11 @@ fn output_format(path: &Path) -> Result<OutputFormat> {
     let is_columnar = matches!(format, OutputFormat::Parquet | OutputFormat::Arrow);
     let lower = path.to_string_lossy().to_lowercase();
     if is_columnar && (lower.ends_with(".gz") || lower.ends_with(".zst")) {
-        let problem = format!("{}: the format compresses by itself; leave the last ending off", path.display());
+        let problem = format!("{}: the format is already compressed; drop the last extension", path.display());
         return Err(Error::option("output", problem));
     }
     if is_columnar && !cfg!(feature = "columnar") {
-        let problem = format!("{}: this build writes no Parquet and Arrow files; use .csv", path.display());
+        let problem = format!("{}: this build cannot write Parquet and Arrow files; use .csv", path.display());
         return Err(Error::option("output", problem));
     }
     Ok(format)
@@ -109,8 +109,8 @@ impl TableWriter {
         Self::start(path, schema, variables.chain(weights.map(|_| Slot::Weight)).collect(), &[], weights)
     }
 
-    /// Starts a file with the columns of another, in its order: variables of the schema and columns that are handed on as text, whose names are
-    /// given. See [`Reader::file_columns`](super::Reader::file_columns).
+    /// Starts a file with the columns of another, in its order: variables of the schema and columns that are handed on as text,
+    /// whose names are given. See [`Reader::file_columns`](super::Reader::file_columns).
     ///
     /// # Errors
     /// As [`create`](Self::create).
@@ -137,7 +137,7 @@ impl TableWriter {
             OutputFormat::Csv => Sink::Text(TextWriter::create(path, b',', &names)?),
             OutputFormat::Tsv => Sink::Text(TextWriter::create(path, b'\t', &names)?),
             OutputFormat::Libsvm if layout.iter().any(|slot| matches!(slot, Slot::Carried(_))) => {
-                let problem = format!("{}: the libsvm format has no place for ids and texts; use .csv", path.display());
+                let problem = format!("{}: libsvm cannot store ids and text; use .csv", path.display());
                 return Err(Error::option("output", problem));
             }
             OutputFormat::Libsvm => Sink::Libsvm(LibsvmWriter::create(path)?),

@@ -105,7 +105,7 @@ impl LibsvmWriter {
 
     pub(super) fn write_batch(&mut self, batch: &Batch, columns: &[Column], has_weights: bool) -> Result<()> {
         if has_weights {
-            return Err(Error::option("output", "the libsvm format has no place for row weights; use .csv"));
+            return Err(Error::option("output", "libsvm cannot store row weights; use .csv"));
         }
         for row in 0..batch.n_rows {
             self.n_rows += 1;

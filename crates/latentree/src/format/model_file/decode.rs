@@ -43,7 +43,9 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
     let kind = text(document, "kind")?.ok_or_else(|| missing("kind"))?;
     if !matches!(kind, "latent-tree" | "tree") {
         let problem = match kind {
-            "spectral" => "field \"kind\" is \"spectral\", a model without tables, which this operation cannot use".to_owned(),
+            "spectral" => {
+                "field \"kind\" is \"spectral\", a model without tables, which this operation does not support".to_owned()
+            }
             _ => format!("field \"kind\" is {:?}; this program knows \"latent-tree\" and \"tree\"", Shortened(kind)),
         };
         return Err(fault(problem));
@@ -83,7 +85,7 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
         return Err(fault("field \"tables\" must be an object with one entry per node"));
     };
     for (name, table) in tables {
-        let node = tree.find(name).ok_or_else(|| fault(format!("tables: {:?} is no node of the model", Shortened(name))))?;
+        let node = tree.find(name).ok_or_else(|| fault(format!("tables: {:?} is not a node of the model", Shortened(name))))?;
         let distribution = distribution(table, &schema, tree.name(node))
             .map_err(|problem| fault(format!("tables: node {:?}: {problem}", Shortened(name))))?;
         builder = builder.distribution(node, distribution);
@@ -113,9 +115,9 @@ fn check_version(document: &Json) -> Result<()> {
     // A newer writer states from which reader on its file can be read: what it added may then be left unread.
     if found < OLDEST || needed > NEWEST {
         let remedy = if found < OLDEST {
-            "write the model anew with a current version of latentree"
+            "save the model again with a current version of latentree"
         } else {
-            "use a newer version of latentree, or write the model anew with this one"
+            "use a newer version of latentree, or save the model again with this one"
         };
         let place = Box::default();
         return Err(Error::Version { place, format: FORMAT, found, oldest: OLDEST, newest: NEWEST, remedy });
@@ -134,7 +136,7 @@ fn text<'a>(record: &'a Json, key: &str) -> Result<Option<&'a str>> {
 fn list<'a>(record: &'a Json, key: &str) -> Result<&'a [Json]> {
     match record.get(key).ok_or_else(|| missing(key))? {
         Json::List(values) => Ok(values),
-        Json::Floats(_) => Err(fault(format!("field {key:?} is a list of numbers, which it cannot be"))),
+        Json::Floats(_) => Err(fault(format!("field {key:?} must not be a list of numbers"))),
         other => Err(fault(format!("field {key:?} must be a list, is {}", other.sort()))),
     }
 }
@@ -340,13 +342,13 @@ fn distribution(table: &Json, schema: &Schema, node: &str) -> Result<Distributio
             };
             let variable = schema.find_variable(node).map(|variable| schema.variable(variable));
             let variable =
-                variable.filter(|variable| variable.is_group).ok_or("has \"members\" but is no group of the schema")?;
+                variable.filter(|variable| variable.is_group).ok_or("has \"members\" but is not a group of the schema")?;
             let positions: HashMap<ColIx, usize> =
                 variable.columns.iter().enumerate().map(|(ix, &column)| (column, ix)).collect();
             let mut emissions: Vec<Option<Emission>> = vec![None; variable.columns.len()];
             for (name, member) in members {
                 let position = schema.find_column(name).and_then(|column| positions.get(&column).copied());
-                let position = position.ok_or_else(|| format!("{:?} is no member of the group", Shortened(name)))?;
+                let position = position.ok_or_else(|| format!("{:?} is not a member of the group", Shortened(name)))?;
                 let emission = emission(member).map_err(|problem| format!("member {:?}: {problem}", Shortened(name)))?;
                 emissions[position] = Some(emission);
             }

@@ -1,4 +1,4 @@
-//! A JSON document in memory: keys keep their order, and a key that stands twice is refused.
+//! A JSON document in memory: keys keep their order, and duplicate keys are rejected.
 //!
 //! The checksum is 64-bit FNV-1a over the document's content, not its bytes, so that a file that another tool has indented
 //! or whose keys it has sorted still fits: keys are taken in sorted order, strings with their length, numbers as the bits
@@ -310,7 +310,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
         }
         let mut seen = HashSet::with_capacity(fields.len());
         if let Some((twice, _)) = fields.iter().find(|(key, _)| !seen.insert(key.as_str())) {
-            return Err(A::Error::custom(format!("the key {:?} stands twice in one object", Shortened(twice))));
+            return Err(A::Error::custom(format!("the key {:?} appears twice in one object", Shortened(twice))));
         }
         Ok(Json::Record(fields))
     }

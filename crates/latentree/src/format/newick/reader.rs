@@ -285,7 +285,7 @@ impl<'a> Reader<'a> {
             if let Some(earlier) = seen.insert(&label.text, entry.at) {
                 let line = self.text[..earlier].bytes().filter(|&byte| byte == b'\n').count() + 1;
                 let hint = if entry.is_tip { "" } else { "; labels that are not names must be numbers from 0 to 1 or 0 to 100" };
-                let problem = format!("name {:?} stands already in line {line}{hint}", Shortened(&label.text));
+                let problem = format!("name {:?} already appears in line {line}{hint}", Shortened(&label.text));
                 return Err(self.fail(entry.at, problem));
             }
         }

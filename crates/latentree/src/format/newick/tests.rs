@@ -106,7 +106,7 @@ fn mistakes_are_told_with_line_and_character() {
         ("(a,\nb)(c,d);", 2, 3, "second root"),
         ("(a,b),(c,d);", 1, 6, "two roots"),
         ("a,b;", 1, 2, "two roots"),
-        ("(a,\n b,\n a);", 3, 2, "stands already in line 1"),
+        ("(a,\n b,\n a);", 3, 2, "already appears in line 1"),
         ("(a,'b);", 1, 4, "quote"),
         ("(a,b[x);", 1, 5, "comment"),
         ("(a,b]);", 1, 5, "']'"),

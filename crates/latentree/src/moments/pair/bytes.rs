@@ -128,7 +128,7 @@ struct Input<'a> {
 impl Input<'_> {
     fn fill(&mut self, buffer: &mut [u8]) -> Result<()> {
         self.input.read_exact(buffer).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => invalid("the file ends early; copy or make it again"),
+            io::ErrorKind::UnexpectedEof => invalid("the file ends early; copy or recreate the file"),
             _ => Error::io("read", "moments")(error),
         })?;
         self.checksum.add(buffer);
@@ -283,7 +283,7 @@ impl PairMoments {
     pub fn read_from(input: &mut dyn Read, memory_limit: u64) -> Result<Self> {
         let mut input = Input { input, checksum: Checksum::new() };
         if &input.take::<8>()? != MAGIC {
-            return Err(invalid("it does not begin as a file of moments does"));
+            return Err(invalid("it does not start like a moments file"));
         }
         let (version, oldest) = (input.u32()?, input.u32()?);
         if oldest > VERSION || version < OLDEST {
@@ -298,7 +298,7 @@ impl PairMoments {
         }
         let length = input.u64()?;
         if length > memory_limit.min(MOST_SCHEMA) {
-            return Err(invalid(format!("it claims a schema of {length} bytes; copy or make it again")));
+            return Err(invalid(format!("it claims a schema of {length} bytes; copy or recreate the file")));
         }
         let json = input.items(length as usize, |byte: &[u8; 1]| Ok(byte[0]))?;
         let schema: Schema = serde_json::from_slice(&json).map_err(|error| invalid(format!("its schema: {error}")))?;
@@ -353,7 +353,7 @@ impl PairMoments {
         let wide = read_wide(&mut input, &layout, memory_limit)?;
         let expected = std::mem::replace(&mut input.checksum, Checksum::new()).value();
         if input.u64()? != expected {
-            return Err(invalid("its checksum does not fit its content: a byte has changed; copy or make it again"));
+            return Err(invalid("its checksum does not match its content; copy or recreate the file"));
         }
         Ok(Self { layout, memory_limit, n_rows, weight_squares, shifts, cells, wide })
     }

@@ -424,7 +424,7 @@ fn cells_that_cannot_be_used_are_refused_with_their_place() {
     refused(sparse(vec![3], None), "below 3");
     refused(sparse(vec![1], Some(vec![1.5])), "code 1.5");
     refused(sparse(vec![2], Some(vec![f64::NEG_INFINITY])), "x2");
-    refused(sparse(vec![2], Some(vec![])), "fit together");
+    refused(sparse(vec![2], Some(vec![])), "incompatible");
     PairMoments::new(Arc::clone(&schema)).unwrap().observe(&sparse(vec![0, 1, 2], Some(vec![1.0, 2.0, 7.0]))).unwrap();
 }
 

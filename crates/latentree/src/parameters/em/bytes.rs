@@ -50,7 +50,7 @@ struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length).ok_or_else(|| invalid("it ends early; copy or make it again"))?;
+        let (taken, rest) = self.0.split_at_checked(length).ok_or_else(|| invalid("it ends early; copy or recreate the file"))?;
         self.0 = rest;
         Ok(taken)
     }
@@ -69,7 +69,7 @@ impl<'a> Input<'a> {
 pub(super) fn read(bytes: &[u8]) -> Result<ExpectedCounts> {
     let mut input = Input(bytes);
     if input.take(8)? != MAGIC {
-        return Err(invalid("it does not begin as expected counts do"));
+        return Err(invalid("it does not start like expected counts"));
     }
     let (found, oldest_reader) = (input.u32()?, input.u32()?);
     if oldest_reader > VERSION {
@@ -84,7 +84,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ExpectedCounts> {
     }
     let body = bytes.len().checked_sub(8).ok_or_else(|| invalid("it ends early"))?;
     if checksum(&bytes[..body]).to_le_bytes() != bytes[body..] {
-        return Err(invalid("its checksum does not fit: it was cut or changed; copy or make it again"));
+        return Err(invalid("its checksum does not match: it was truncated or changed; copy or recreate the file"));
     }
     let length = usize::try_from(input.u64()?).map_err(|_| invalid("its model is too long"))?;
     let model = ModelFile::read_from(input.take(length)?)?.into_latent_tree()?;

@@ -352,7 +352,7 @@ impl<'a> Em<'a> {
             if after.objective(&self.smoothing) >= counts.objective(&self.smoothing) {
                 (model, counts) = (stepped, after);
             } else {
-                warnings.push("steps after every batch ended below their start, which was kept".to_owned());
+                warnings.push("step-wise EM ended below its starting point, which was kept".to_owned());
             }
         }
         let mut run = Run {
@@ -492,7 +492,7 @@ fn dead_states(counts: &ExpectedCounts) -> Vec<String> {
             dead.filter_map(|(state, _)| model.domain(node).labels().map(|labels| labels[state].as_str())).collect();
         if !labels.is_empty() {
             warnings.push(format!(
-                "hidden node {:?}: hardly any row is in state {}; it could do with fewer states",
+                "hidden node {:?}: hardly any row is in state {}; fewer states may suffice",
                 model.tree().name(node),
                 labels.join(", ")
             ));

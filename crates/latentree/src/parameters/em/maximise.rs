@@ -94,7 +94,7 @@ pub(super) fn maximise(counts: &ExpectedCounts, smoothing: &Smoothing) -> Result
     }
     if sums.impossible_rows > 0 && smoothing.pseudo_count == 0.0 {
         let problem = format!(
-            "{} rows have probability zero under the model, so EM cannot learn from them; start from another model or smooth",
+            "{} rows have probability zero under the model, so EM cannot learn from them; start from another model, or use smoothing",
             sums.impossible_rows
         );
         return Err(Error::data(Place::default(), problem));

@@ -43,8 +43,8 @@ fn conditionals(model: &LatentTree, from: NodeIx, marginals: &[Vec<f64>]) -> Vec
     found.into_iter().map(Option::unwrap).collect()
 }
 
-/// Values that a column of numbers takes in a population, and their probabilities in each state of its parent: as few as have the means and variances of the
-/// distributions there.
+/// Values that a column of numbers takes in a population, and their probabilities in each state of its parent: as few as have the
+/// means and variances of the distributions there.
 fn support(emission: &Emission) -> (Vec<f64>, Vec<Vec<f64>>) {
     let of_state: Vec<Vec<(f64, f64)>> = match emission {
         Emission::Gaussian { means, variances } => {

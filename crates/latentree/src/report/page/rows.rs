@@ -81,7 +81,7 @@ pub(super) fn read(
             && let Err(error) = pairs.observe(&project(&batch, &pair_columns, model.schema().columns().len()))
         {
             // All else can be shown.
-            observer.warn(&format!("pairs of variables are left out of the page: {error}"));
+            observer.warn(&format!("the page omits pairs of variables: {error}"));
             moments = None;
         }
         let at_once = (MOST_VALUES / width.max(1)).clamp(16, batch.n_rows.max(16));

@@ -1,15 +1,16 @@
 //! Candidate subtrees: what would replace the closed neighbourhood of each inner node of the Chow–Liu tree.
 //!
-//! An inner node of the spanning tree, the *leader*, and its neighbours get a local latent tree. All learners that start from the spanning
-//! tree make such a list and apply all of it; the regularised ones (Choi et al. 2011, §6.6) choose from it by a score, and so
-//! may a person.
+//! An inner node of the spanning tree, the *leader*, and its neighbours get a local latent tree. All learners that start from the
+//! spanning tree make such a list and apply all of it; the regularised ones (Choi et al. 2011, §6.6) choose from it by a score,
+//! and so may a person.
 //!
 //! # How candidates fit together
-//! In a candidate every neighbour is a leaf and stands for all that lies beyond the spanning tree's edge to it. A hidden node is the leader's own:
-//! its nearest variable is the leader (the inverse surrogate set of §5.2). So candidates touch only at edges between two leaders. Where both ends of
-//! the spanning tree's edge (i, j) have an applied candidate, the node next to j in i's subtree is joined to the node next to i in j's: Huang et al. (2020), eq. 5.
-//! Where one has, its subtree's edge to the neighbour stays; where none has, so does the spanning tree's edge. Any subset in any order therefore gives a
-//! tree, whose hidden nodes have as many neighbours as in their candidates.
+//! In a candidate every neighbour is a leaf and stands for all that lies beyond the spanning tree's edge to it. A hidden node is
+//! the leader's own: its nearest variable is the leader (the inverse surrogate set of §5.2). So candidates touch only at edges
+//! between two leaders. Where both ends of the spanning tree's edge (i, j) have an applied candidate, the node next to j in i's
+//! subtree is joined to the node next to i in j's: Huang et al. (2020), eq. 5. Where one has, its subtree's edge to the neighbour
+//! stays; where none has, so does the spanning tree's edge. Any subset in any order therefore gives a tree, whose hidden nodes
+//! have as many neighbours as in their candidates.
 
 use std::collections::HashMap;
 
@@ -24,8 +25,8 @@ use crate::tree::{Edge, Node, Tree};
 pub struct Candidate {
     /// Name of the inner node.
     pub leader: String,
-    /// The subtree: node 0 is the leader, then come its neighbours in the spanning tree, all of them leaves, then the hidden nodes. Lengths are those to the
-    /// variables themselves, whatever else is applied.
+    /// The subtree: node 0 is the leader, then come its neighbours in the spanning tree, all of them leaves, then the hidden
+    /// nodes. Lengths are those to the variables themselves, whatever else is applied.
     pub subtree: Tree,
 }
 
@@ -58,12 +59,12 @@ impl Applied<'_> {
 
 /// The spanning tree with some candidates applied.
 ///
-/// Where two candidates meet, the length of the edge that joins them is the later one's. Nothing is contracted: a learner's tree is
-/// [`contract_short`](crate::structure::contract_short) of the result with all its candidates.
+/// Where two candidates meet, the length of the edge that joins them is the later one's. Nothing is contracted: a learner's tree
+/// is [`contract_short`](crate::structure::contract_short) of the result with all its candidates.
 ///
 /// # Errors
 /// [`Error::Tree`] if a candidate does not fit the spanning tree: its leader or neighbours are others, a neighbour is no leaf, a
-/// hidden name is taken, or a leader stands twice.
+/// hidden name is taken, or a leader appears twice.
 ///
 /// # Complexity
 /// O(n) for n nodes in all.
@@ -86,7 +87,7 @@ pub fn apply(spanning_tree: &Tree, candidates: &[Candidate]) -> Result<Tree> {
         let inner = subtree.edges().filter(|edge| !is_neighbour(edge.a) && !is_neighbour(edge.b));
         edges.extend(inner.map(|edge| Edge { a: applied.place(leader, edge.a), b: applied.place(leader, edge.b), ..edge }));
         if let Some(twice) = by_leader[leader.get()].replace(applied) {
-            return Err(misfit(twice.candidate, "stands twice"));
+            return Err(misfit(twice.candidate, "appears twice"));
         }
     }
     for edge in spanning_tree.edges() {
@@ -134,7 +135,7 @@ fn check<'a>(spanning_tree: &Tree, candidate: &'a Candidate, order: usize) -> Re
         let link =
             subtree.links(at).first().filter(|link| subtree.degree(at) == 1 && !(1..=n_neighbours).contains(&link.to.get()));
         if link.is_none() {
-            return Err(misfit("has a neighbour that is no leaf"));
+            return Err(misfit("has a neighbour that is not a leaf"));
         }
         position.insert(neighbour, at);
     }

@@ -37,7 +37,7 @@ impl ChowLiu {
     pub fn from_moments(moments: &PairMoments) -> Result<Self> {
         let schema = moments.schema();
         let columns = schema.variables().iter().map(|variable| {
-            let problem = "the Chow–Liu tree needs one column per variable; it has no mutual information for groups";
+            let problem = "the Chow–Liu tree needs one column per variable; groups have no mutual information";
             if variable.is_group {
                 Err(Error::data(Place::default().column(&variable.name), problem))
             } else {

@@ -1,9 +1,10 @@
-//! Chow–Liu grouping: a local learner at each inner node of the spanning tree, one after the other, on a tree that grows. Choi et al. (2011), §5.4
-//! and §6.5: with recursive grouping it is CLRG, with neighbour joining CLNJ, with a star CLBlind.
+//! Chow–Liu grouping: a local learner at each inner node of the spanning tree, one after the other, on a tree that grows. Choi et
+//! al. (2011), §5.4 and §6.5: with recursive grouping it is CLRG, with neighbour joining CLNJ, with a star CLBlind.
 //!
 //! The neighbourhood of a leader in the growing tree may have hidden nodes of leaders before it. Such a node `h` has distance
-//! `d_hx = d_rx − d_rh` to a node x beyond the leader, for any variable r on the other side of h. The paper takes h's surrogate for
-//! r; here it is the precision-weighted mean over the few variables nearest to h in the growing tree, of which the surrogate is the first.
+//! `d_hx = d_rx − d_rh` to a node x beyond the leader, for any variable r on the other side of h. The paper takes h's surrogate
+//! for r; here it is the precision-weighted mean over the few variables nearest to h in the growing tree, of which the surrogate
+//! is the first.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -23,8 +24,9 @@ const LONGEST: f64 = 1e100;
 
 /// The candidate of every inner node of the spanning tree, in the order in which the local learner was run on the growing tree.
 ///
-/// [`apply`](super::apply) of all of them, contracted, is the tree of `clrg` or `clnj`; of a subset, that of `reg-clrg` or `reg-clnj`
-/// when a score has chosen it. Leaders come in the order of the mean lengths of their edges, as short distances are the most precise.
+/// [`apply`](super::apply) of all of them, contracted, is the tree of `clrg` or `clnj`; of a subset, that of `reg-clrg` or
+/// `reg-clnj` when a score has chosen it. Leaders come in the order of the mean lengths of their edges, as short distances are
+/// the most precise.
 ///
 /// # Arguments
 /// - `distances`: of one component, all defined;
@@ -32,7 +34,8 @@ const LONGEST: f64 = 1e100;
 /// - `local`: the learner of neighbourhoods.
 ///
 /// # Errors
-/// [`Error::Tree`] if the spanning tree is not one over the variables in their order, [`Error::Cancelled`] if the observer asks to stop.
+/// [`Error::Tree`] if the spanning tree is not one over the variables in their order, [`Error::Cancelled`] if the observer asks
+/// to stop.
 pub fn candidates(
     distances: &DistanceMatrix,
     spanning_tree: &Tree,
@@ -135,7 +138,8 @@ struct Representative {
     distance: f64,
 }
 
-/// The spanning tree, some of its neighbourhoods replaced. The links of a leader that is not done yet are in the order of the spanning tree's.
+/// The spanning tree, some of its neighbourhoods replaced. The links of a leader that is not done yet are in the order of the
+/// spanning tree's.
 struct GrowingTree<'a> {
     distances: &'a DistanceMatrix,
     links: Vec<Vec<GrowingLink>>,

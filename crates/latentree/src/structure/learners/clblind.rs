@@ -12,8 +12,9 @@ use crate::tree::{Edge, Node, Tree};
 
 /// Chow–Liu blind.
 ///
-/// The result is right with exact distances if all variables are leaves and each hidden node's nearest variable is one of its neighbours, as when
-/// all edges are about equally long and every hidden node has a leaf. Edges are not contracted, whatever their length.
+/// The result is right with exact distances if all variables are leaves and each hidden node's nearest variable is one of its
+/// neighbours, as when all edges are about equally long and every hidden node has a leaf. Edges are not contracted, whatever
+/// their length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ChowLiuBlind;
 

@@ -1,12 +1,14 @@
-//! The minimum spanning tree of a distance matrix, in parallel: the Chow–Liu tree by distances (Choi et al. 2011, eqs. 17 and 27).
+//! The minimum spanning tree of a distance matrix, in parallel: the Chow–Liu tree by distances (Choi et al. 2011, eqs. 17 and
+//! 27).
 //!
-//! An edge that is in no spanning forest of some part of the graph is the longest of a cycle, so it is in no minimum spanning tree of the whole.
-//! The variables are cut into blocks; the edges within each block and between each two blocks are parts whose forests are found
-//! independently by Prim's method, and Kruskal's method chooses among their few edges.
+//! An edge that is in no spanning forest of some part of the graph is the longest of a cycle, so it is in no minimum spanning
+//! tree of the whole. The variables are cut into blocks; the edges within each block and between each two blocks are parts whose
+//! forests are found independently by Prim's method, and Kruskal's method chooses among their few edges.
 //!
-//! Lemma 8 of Choi et al. links this tree to the latent tree through *surrogates*, the nearest variable of each hidden node, and needs
-//! ties between them to be decided the same way everywhere. Edges are therefore compared by `(d_ij, i + j, min(i, j))`: this is the order that
-//! arises when variable `i` stands at the end of an added edge of length `i·δ`, with δ going to 0, and there a surrogate is unique.
+//! Lemma 8 of Choi et al. links this tree to the latent tree through *surrogates*, the nearest variable of each hidden node, and
+//! needs ties between them to be decided the same way everywhere. Edges are therefore compared by `(d_ij, i + j, min(i, j))`:
+//! this is the order that arises when variable `i` stands at the end of an added edge of length `i·δ`, with δ going to 0, and
+//! there a surrogate is unique.
 
 use std::ops::Range;
 
@@ -19,7 +21,8 @@ use crate::tree::{Edge, Node, Tree};
 /// Variables per block: the distances between two blocks stay in a core's cache.
 const BLOCK: usize = 512;
 
-/// The minimum spanning tree of the variables by their distances, with lengths; a forest where chains of distances do not connect them.
+/// The minimum spanning tree of the variables by their distances, with lengths; a forest where chains of distances do not connect
+/// them.
 ///
 /// # Complexity
 /// O(p²) time, parallel; O(p²/512) memory.

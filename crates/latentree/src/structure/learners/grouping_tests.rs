@@ -263,8 +263,8 @@ fn any_candidates_can_be_applied_and_all_of_them_are_the_learner() {
         assert_sound(&applied, &distances);
         assert_eq!(applied.n_hidden(), some.iter().map(|candidate| candidate.subtree.n_hidden()).sum::<usize>());
         if trial % 2 == 0 {
-            // With exact distances a subset is the tree with the other leaders' hidden nodes contracted: distances between the leaders'
-            // neighbours are kept.
+            // With exact distances a subset is the tree with the other leaders' hidden nodes contracted: distances between the
+            // leaders' neighbours are kept.
             for candidate in &some {
                 let lengths = candidate.subtree.path_lengths().unwrap();
                 for (row, &a) in lengths.nodes().iter().enumerate() {

@@ -1,7 +1,8 @@
 //! The hidden Chow–Liu tree (`hclt`): the Chow–Liu tree with a hidden node in place of every variable, and the variable below it.
 //!
-//! Hidden nodes that would have two neighbours, those of the Chow–Liu tree's leaves, are left out: a variable given its neighbour's state has the same
-//! distributions with and without such a node. Reference: Liu and Van den Broeck (2021), "Tractable regularization of probabilistic circuits".
+//! Hidden nodes that would have two neighbours, those of the Chow–Liu tree's leaves, are left out: a variable given its
+//! neighbour's state has the same distributions with and without such a node. Reference: Liu and Van den Broeck (2021),
+//! "Tractable regularization of probabilistic circuits".
 
 use crate::tree::Tree;
 use crate::{NodeIx, Result};

@@ -1,4 +1,4 @@
-//! What every learner of trees from distances shares.
+//! Code shared by all distance-based learners.
 
 use crate::distance::DistanceMatrix;
 use crate::error::{Error, Result};
@@ -8,19 +8,21 @@ use crate::tree::{Edge, Node, Tree};
 
 /// A learner of latent trees from distances.
 ///
-/// The tree has the matrix's variables as observed nodes, in its order and with its names, then the hidden nodes `h1`, `h2`, …; edge
-/// lengths are set. Variables that no chain of distances connects are in different trees of a forest.
+/// The tree has the matrix's variables as observed nodes, in its order and with its names, then the hidden nodes `h1`, `h2`, …;
+/// edge lengths are set. Variables that no chain of distances connects are in different trees of a forest.
 pub trait StructureLearner {
     /// The name users write.
     fn name(&self) -> &'static str;
 
-    /// Whether [`learn_component`](Self::learn_component) needs every distance; a learner that says no is given matrices as they are.
+    /// Whether [`learn_component`](Self::learn_component) needs every distance; a learner that says no is given matrices as they
+    /// are.
     fn needs_all_distances(&self) -> bool {
         true
     }
 
-    /// Learns the tree of one connected component of at least three variables whose distances are all defined (or connect
-    /// the variables at least, if not [all are needed](Self::needs_all_distances)). Nodes `0..distances.len()` of the result are the variables.
+    /// Learns the tree of one connected component of at least three variables whose distances are all defined (or connect the
+    /// variables at least, if not [all are needed](Self::needs_all_distances)). Nodes `0..distances.len()` of the result are the
+    /// variables.
     ///
     /// # Errors
     /// [`Error::Cancelled`] if the observer asks to stop.
@@ -28,7 +30,8 @@ pub trait StructureLearner {
 
     /// Learns a tree, or a forest where some variables have no chain of distances to others.
     ///
-    /// Distances that are undefined within a component are completed first, see [`completed`], where the learner needs them. Components of one and two variables are a node and an edge.
+    /// Distances that are undefined within a component are completed first, see [`completed`], where the learner needs them.
+    /// Components of one and two variables are a node and an edge.
     ///
     /// # Errors
     /// [`Error::Data`] if there are no variables, and those of [`learn_component`](Self::learn_component).
@@ -72,9 +75,9 @@ pub trait StructureLearner {
     }
 }
 
-/// The matrix with every undefined distance replaced by the length of the way through the minimum spanning tree of the
-/// defined ones: an upper bound of the true distance when distances are exact, as they are additive on a tree. Where standard errors are known,
-/// theirs is the largest, or 1.
+/// The matrix with every undefined distance replaced by the length of the way through the minimum spanning tree of the defined
+/// ones: an upper bound of the true distance when distances are exact, as they are additive on a tree. Where standard errors are
+/// known, theirs is the largest, or 1.
 ///
 /// # Panics
 /// If some variables are not connected by defined distances.
@@ -93,7 +96,7 @@ pub fn completed(distances: &DistanceMatrix) -> DistanceMatrix {
     let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
     let values = pairs.map(|(i, j)| distances.get(i, j).or_else(|| lengths.get(i, j)).unwrap_or(f64::NAN)).collect();
     let errors = distances.lower_errors().map(|errors| {
-        // What is not told from zero has an error of a logarithm of about 1, and is known no better than what has a distance.
+        // The logarithm of an insignificant correlation has an error of about 1, and is known no better than a distance.
         let largest = errors.iter().copied().filter(|error| error.is_finite()).fold(1.0, f64::max);
         errors.iter().map(|&error| if error.is_nan() { largest } else { error }).collect()
     });

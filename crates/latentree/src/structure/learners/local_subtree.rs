@@ -13,9 +13,10 @@ pub(super) struct LocalSubtree {
 impl LocalSubtree {
     /// Brings a tree whose first nodes are the leader and its neighbours into this form.
     ///
-    /// With exact distances and no ties the neighbours are leaves: the leader's subtree has no hidden nodes beyond them (Choi et al. 2011, proof of Theorem
-    /// 10). Where ties or noise make a neighbour an inner node, a hidden node stands in its place and the neighbour hangs on it by an edge of length 0, so that what
-    /// lies beyond still has one place to hold on to; contraction makes the two one again.
+    /// With exact distances and no ties the neighbours are leaves: the leader's subtree has no hidden nodes beyond them (Choi et
+    /// al. 2011, proof of Theorem 10). Where ties or noise make a neighbour an inner node, a hidden node stands in its place and
+    /// the neighbour hangs on it by an edge of length 0, so that what lies beyond still has one place to hold on to; contraction
+    /// makes the two one again.
     pub(super) fn new(tree: &Tree, n_neighbours: usize) -> Self {
         let mut n_nodes = tree.n_nodes();
         let mut stand_in: Vec<usize> = (0..n_nodes).collect();

@@ -1,11 +1,12 @@
 //! Parallel local recursive grouping (`plrg`). Huang et al. (2020), §4, §6.2 and App. F–H.
 //!
-//! Recursive grouping on each closed neighbourhood of the spanning tree, independently of all others, from distances between variables only; then
-//! the union of the local trees, see [`apply`]. With exact distances the result is that of
+//! Recursive grouping on each closed neighbourhood of the spanning tree, independently of all others, from distances between
+//! variables only; then the union of the local trees, see [`apply`]. With exact distances the result is that of
 //! [`clrg`](super::ChowLiuRecursiveGrouping).
 //!
 //! The paper's union assumes that no hidden node is found by two leaders. That is so if nearest variables are unique. Where two
-//! are equally near, both leaders may find the node that lies between them; the union then joins the two by an edge of length 0, which contraction makes one node.
+//! are equally near, both leaders may find the node that lies between them; the union then joins the two by an edge of length 0,
+//! which contraction makes one node.
 
 use rayon::prelude::*;
 

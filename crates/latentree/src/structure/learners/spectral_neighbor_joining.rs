@@ -80,7 +80,7 @@ impl SpectralNeighborJoining {
     /// `−ln |affinity|`; variables that no chain of affinities other than 0 connects are in different trees of a forest.
     ///
     /// # Errors
-    /// [`Error::Data`] if names are empty or stand twice, there are more or fewer affinities than pairs, or one is not
+    /// [`Error::Data`] if names are empty or appear twice, there are more or fewer affinities than pairs, or one is not
     /// within −1 and 1; and those of [`learn`](StructureLearner::learn).
     pub fn from_affinity(&self, names: Vec<String>, affinity: &[f64], observer: &dyn Observer) -> Result<Tree> {
         if let Some(bad) = affinity.iter().find(|value| value.is_nan() || value.abs() > 1.0) {
@@ -166,7 +166,7 @@ const LARGEST: usize = 10_000;
 fn check_size(n: usize) -> Result<()> {
     if n > LARGEST {
         let problem = format!(
-            "spectral neighbour joining takes at most {LARGEST} variables and there are {n} that are connected; use nj, or split top down"
+            "spectral neighbour joining supports at most {LARGEST} connected variables, not {n}; use nj, or split top down"
         );
         return Err(Error::data(Place::default(), problem));
     }

@@ -1,4 +1,4 @@
-//! Contracting edges that are too short to be told from nothing.
+//! Contraction of short edges.
 //!
 //! Learners that take every variable for a leaf (neighbour joining and its kin) show an observed inner node as a leaf on an
 //! edge of length about 0, and a node with many neighbours as several nodes joined by edges of length about 0. Contracting
@@ -7,7 +7,7 @@
 
 use crate::tree::Tree;
 
-/// The usual threshold, −ln 0.9: two nodes with a correlation above 0.9 are taken for one.
+/// The usual threshold, −ln 0.9: adjacent nodes with a correlation above 0.9 are merged.
 pub const DEFAULT_CONTRACTION: f64 = 0.105_360_515_657_826_28;
 
 /// The minimal tree with all edges of at most the given length contracted.

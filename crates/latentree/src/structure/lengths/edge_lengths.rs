@@ -1,21 +1,24 @@
-//! Edge lengths of a given tree by least squares on all pairs that have a distance, each weighted by its precision, with no length below zero.
+//! Edge lengths of a given tree by least squares on all pairs that have a distance, each weighted by its precision, with no
+//! length below zero.
 //!
-//! Minimises `Σ_{i<j} w_ij (d_ij − Σ_{e on the way} l_e)²` over `l ≥ 0`, with `w = 1/error²` where standard errors are known (up to a factor), else
-//! equal weights (Cavalli-Sforza and Edwards 1967; Fitch and Margoliash 1967; Choi et al. 2011, §6.2).
+//! Minimises `Σ_{i<j} w_ij (d_ij − Σ_{e on the way} l_e)²` over `l ≥ 0`, with `w = 1/error²` where standard errors are known (up
+//! to a factor), else equal weights (Cavalli-Sforza and Edwards 1967; Fitch and Margoliash 1967; Choi et al. 2011, §6.2).
 //!
 //! # How
-//! The design matrix has p²/2 rows and is never made. With a root anywhere, a pair's way is `depth_i + depth_j − 2 depth_u`, u the lowest
-//! common ancestor, so that a product with the normal matrix takes one look at each pair: its weighted residual r goes to i, to j, and −2r
-//! to u, and an edge's component is the sum over the subtree below it. For a fixed i all u follow from one sweep over the nodes.
+//! The design matrix has p²/2 rows and is never made. With a root anywhere, a pair's way is `depth_i + depth_j − 2 depth_u`, u
+//! the lowest common ancestor, so that a product with the normal matrix takes one look at each pair: its weighted residual r goes
+//! to i, to j, and −2r to u, and an edge's component is the sum over the subtree below it. For a fixed i all u follow from one
+//! sweep over the nodes.
 //!
-//! The bound-constrained problem is solved by conjugate gradients on the free lengths with projected steps where a bound is met (Dostál 1997 and 2009,
-//! *modified proportioning with reduced gradient projections*), in variables scaled by the diagonal of the normal matrix: scaling keeps
-//! the bounds where they are. It starts from the lengths that the tree has, which learners leave close to the optimum.
+//! The bound-constrained problem is solved by conjugate gradients on the free lengths with projected steps where a bound is met
+//! (Dostál 1997 and 2009, *modified proportioning with reduced gradient projections*), in variables scaled by the diagonal of the
+//! normal matrix: scaling keeps the bounds where they are. It starts from the lengths that the tree has, which learners leave
+//! close to the optimum.
 //!
 //! # Cost
-//! O(p · n) a step for n nodes in all, parallel, 16 n bytes for each of 32 parts: about half a second a step for p = 12,000 on two cores. At most
-//! 3 · 10⁹ / (p · n) steps are taken, but 30 at least and 5,000 at most; what is left of the gradient then decides whether it
-//! [converged](FittedLengths::converged).
+//! O(p · n) a step for n nodes in all, parallel, 16 n bytes for each of 32 parts: about half a second a step for p = 12,000 on
+//! two cores. At most 3 · 10⁹ / (p · n) steps are taken, but 30 at least and 5,000 at most; what is left of the gradient then
+//! decides whether it [converged](FittedLengths::converged).
 
 use rayon::prelude::*;
 
@@ -27,7 +30,8 @@ use crate::tree::{Rooted, Tree};
 
 /// Parts in which pairs are summed: a fixed number, so that sums do not depend on the number of threads.
 const PARTS: usize = 32;
-/// Steps end when the projected gradient is this small a share of the right-hand side: all digits where they are cheap, else those that data can have.
+/// Steps end when the projected gradient is this small a share of the right-hand side: all digits where they are cheap, else
+/// those that data can have.
 const EXACT: f64 = 1e-13;
 const EXACT_OF_MANY: f64 = 1e-7;
 /// Pairs of a variable and a node above which there are many.
@@ -51,7 +55,8 @@ pub struct FittedLengths {
 /// The tree with lengths that fit the distances best, none negative.
 ///
 /// # Arguments
-/// - `tree`: a tree or forest whose observed nodes are the matrix's variables, in any order. Pairs in different trees are left out.
+/// - `tree`: a tree or forest whose observed nodes are the matrix's variables, in any order. Pairs in different trees are left
+///   out.
 ///
 /// # Errors
 /// [`Error::Tree`] if the observed nodes are not the matrix's variables, [`Error::Cancelled`].
@@ -132,7 +137,7 @@ impl<'a> Pairs<'a> {
         let found = distances.names().iter().map(|name| tree.find(name).filter(|&node| tree.is_observed(node)));
         let found: Option<Vec<NodeIx>> = found.collect();
         let nodes = found.filter(|_| tree.n_observed() == p);
-        let nodes = nodes.ok_or_else(|| Error::tree("its observed nodes are not the variables that have distances"))?;
+        let nodes = nodes.ok_or_else(|| Error::tree("its observed nodes differ from the variables of the distances"))?;
         let Rooted { parent: parents, order, .. } = Rooted::with_roots(tree, &[])?;
         let mut position = vec![0_u32; n];
         order.iter().enumerate().for_each(|(place, node)| position[node.get()] = place as u32);

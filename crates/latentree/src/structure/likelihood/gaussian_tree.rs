@@ -1,12 +1,12 @@
 //! A Gaussian latent tree fitted to a correlation matrix: messages, EM and likelihood.
 //!
-//! All nodes have variance one; an edge has a correlation ρ. Looking along an edge from `u` to its neighbour `v`, all that
-//! the observed variables on the side of `v` say is one *composite* variable `z = aᵀx`, scaled to variance one, with
-//! correlation `r` to `v` itself (an observed `v` is its own composite, `r = 1`). A hidden `v` with composites `z_d` from its other
-//! neighbours, each of correlation `g_d = ρ_d r_d` to `v`, has
-//! `Λ = Σ g_d²/(1−g_d²)`, `z = Σ g_d/(1−g_d²) z_d / √(Λ(1+Λ))` and `r = √(Λ/(1+Λ))`.
-//! The data enter through `S a` alone, which is passed along with `a` as far as others ask for it ([`Message`]). EM's E-step for an edge is then a 2×2 problem in the
-//! composites of its two ends, and its M-step sets ρ to the expected correlation (hidden scales are free, which speeds it up).
+//! All nodes have variance one; an edge has a correlation ρ. Looking along an edge from `u` to its neighbour `v`, all that the
+//! observed variables on the side of `v` say is one *composite* variable `z = aᵀx`, scaled to variance one, with correlation `r`
+//! to `v` itself (an observed `v` is its own composite, `r = 1`). A hidden `v` with composites `z_d` from its other neighbours,
+//! each of correlation `g_d = ρ_d r_d` to `v`, has `Λ = Σ g_d²/(1−g_d²)`, `z = Σ g_d/(1−g_d²) z_d / √(Λ(1+Λ))` and
+//! `r = √(Λ/(1+Λ))`. The data enter through `S a` alone, which is passed along with `a` as far as others ask for it
+//! ([`Message`]). EM's E-step for an edge is then a 2×2 problem in the composites of its two ends, and its M-step sets ρ to the
+//! expected correlation (hidden scales are free, which speeds it up).
 
 use std::ops::Range;
 
@@ -41,8 +41,8 @@ impl Layout {
 
 /// A composite variable that arrives at a node from one of its neighbours.
 ///
-/// From below it has weights on its own range and covariances with everything; from above it has covariances with the range below, which is all that others
-/// ask of it.
+/// From below it has weights on its own range and covariances with everything; from above it has covariances with the range
+/// below, which is all that others ask of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
     /// Where it comes from, or, from above, where it arrives.
@@ -382,7 +382,8 @@ impl GaussianTree {
 
     /// Log-likelihood per row from the composites at the present parameters, without the constant −½p ln 2π.
     ///
-    /// From the leaves up: the density of what is below a node is that of its children's composites, corrected by their marginals.
+    /// From the leaves up: the density of what is below a node is that of its children's composites, corrected by their
+    /// marginals.
     fn ln_likelihood_of(&self, layout: &Layout) -> f64 {
         let arriving = self.messages(layout);
         let mut sum = -0.5 * self.n_observed as f64;

@@ -1,8 +1,9 @@
 //! The likelihood of one or two hidden nodes over composite variables, maximised.
 //!
-//! Around a hidden node the composites of its neighbours have a small correlation matrix `C`. With correlations `g_i` to the hidden node
-//! the model's matrix is `Σ = I − diag(g²) + g gᵀ`, whose determinant and inverse are closed forms; with two joined hidden nodes each side
-//! is compressed to its own composite. EM with free hidden scales maximises over `g`, each `|g_i|` bounded by the composite's own correlation.
+//! Around a hidden node the composites of its neighbours have a small correlation matrix `C`. With correlations `g_i` to the
+//! hidden node the model's matrix is `Σ = I − diag(g²) + g gᵀ`, whose determinant and inverse are closed forms; with two joined
+//! hidden nodes each side is compressed to its own composite. EM with free hidden scales maximises over `g`, each `|g_i|` bounded
+//! by the composite's own correlation.
 
 use super::gaussian_tree::LARGEST;
 
@@ -118,8 +119,8 @@ impl Local<'_> {
         Fit { g, rho, ln_likelihood }
     }
 
-    /// EM with squared extrapolation (SQUAREM, Varadhan and Roland 2008). `step` writes the next parameters and gives the log-likelihood at
-    /// the present ones; an extrapolation that lowers it is taken back.
+    /// EM with squared extrapolation (SQUAREM, Varadhan and Roland 2008). `step` writes the next parameters and gives the
+    /// log-likelihood at the present ones; an extrapolation that lowers it is taken back.
     fn maximise(&self, mut at: Vec<f64>, steps: usize, step: impl Fn(&[f64], &mut [f64]) -> f64) -> (Vec<f64>, f64) {
         let confine = |at: &mut [f64]| {
             for (i, value) in at.iter_mut().enumerate() {

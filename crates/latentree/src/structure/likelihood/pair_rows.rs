@@ -1,10 +1,11 @@
 //! How many rows each pair of variables is seen in, and how many a local comparison of trees may count on.
 //!
-//! With missing cells a correlation comes from the rows that have both variables. Its error then has two parts: that of all n rows, which correlations share, so
-//! that it largely cancels in what a star leaves unexplained; and the rest, of variance `1/n_ij − 1/n`, which each pair has for itself. What a star
-//! of correlations g leaves unexplained, `(c_ab − g_a g_b) / √((1 − g_a²)(1 − g_b²))`, has the variance
-//! `1/n + (1/n_ab − 1/n) (1 − c_ab²)² / ((1 − g_a²)(1 − g_b²))`, and one over that is the number of rows to which a gain of likelihood per row is scaled (the
-//! correction of Satorra and Bentler 1994 with one degree of freedom).
+//! With missing cells a correlation comes from the rows that have both variables. Its error then has two parts: that of all n
+//! rows, which correlations share, so that it largely cancels in what a star leaves unexplained; and the rest, of variance
+//! `1/n_ij − 1/n`, which each pair has for itself. What a star of correlations g leaves unexplained,
+//! `(c_ab − g_a g_b) / √((1 − g_a²)(1 − g_b²))`, has the variance `1/n + (1/n_ab − 1/n) (1 − c_ab²)² / ((1 − g_a²)(1 − g_b²))`,
+//! and one over that is the number of rows to which a gain of likelihood per row is scaled (the correction of Satorra and Bentler
+//! 1994 with one degree of freedom).
 
 use crate::index::ColIx;
 use crate::moments::PairMoments;
@@ -99,8 +100,8 @@ impl PairRows {
     }
 }
 
-/// The observed variables of a composite with the squares of their weights; what lacks to a sum of one comes from their being correlated, and is seen
-/// in all rows.
+/// The observed variables of a composite with the squares of their weights; what lacks to a sum of one comes from their being
+/// correlated, and is seen in all rows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Members(Vec<(usize, f64)>);
 

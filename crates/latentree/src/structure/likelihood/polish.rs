@@ -1,8 +1,8 @@
 //! Polish by likelihood: contract, move, swap and expand around every node, scored on composite variables.
 //!
-//! Each side of an edge is compressed to one composite variable, which is sufficient for a Gaussian tree, so that a change of
-//! the tree around one or two nodes is scored on a tiny correlation matrix ([`local_star`](super::local_star)). Proposals with a positive
-//! penalised gain are sorted and applied where they do not touch each other; a few EM steps follow; this repeats until
+//! Each side of an edge is compressed to one composite variable, which is sufficient for a Gaussian tree, so that a change of the
+//! tree around one or two nodes is scored on a tiny correlation matrix ([`local_star`](super::local_star)). Proposals with a
+//! positive penalised gain are sorted and applied where they do not touch each other; a few EM steps follow; this repeats until
 //! nothing gains. A hidden node costs a penalty, so that contracting one gains it and adding one pays it.
 //!
 //! For binary and categorical variables the correlation matrix plays the same part: the moves are scored by the Gaussian
@@ -17,15 +17,17 @@ use super::pair_rows::{Members, PairRows};
 /// What a tree costs, in units of log-likelihood: minus the logarithm of its prior probability.
 ///
 /// *Which tree.* There are `(p+h−2)! / (h! Π(d−1)!)` trees with p observed and h interchangeable hidden nodes of given degrees d
-/// (Cayley's formula by degrees). Chance offers the best of so many, and the logarithm of their number is what it gains by that: splitting
-/// off s of the m neighbours of a node costs `ln C(m, s) − ln m + ln((p+h−1)/(h+1))`, which is `ln C(m, 2)` for a pair of a wide star and
-/// `ln 3` for a quartet in a long chain.
+/// (Cayley's formula by degrees). Chance offers the best of so many, and the logarithm of their number is what it gains by that:
+/// splitting off s of the m neighbours of a node costs `ln C(m, s) − ln m + ln((p+h−1)/(h+1))`, which is `ln C(m, 2)` for a pair
+/// of a wide star and `ln 3` for a quartet in a long chain.
 ///
-/// *How resolved.* Of the p − 2 hidden nodes that a tree of leaves can have each is there with an unknown probability π (Beta(½, ½), integrated
-/// out): where nearly all are there, as in a chain, one more is expected, and where few are, as in a star, it is not.
+/// *How resolved.* Of the p − 2 hidden nodes that a tree of leaves can have each is there with an unknown probability π (Beta(½,
+/// ½), integrated out): where nearly all are there, as in a chain, one more is expected, and where few are, as in a star, it is
+/// not.
 ///
 /// *How long.* A hidden node's edge has a correlation ρ, uniform a priori; Laplace's approximation of its evidence costs
-/// `½ ln(G/π) − ln(1 − ρ̂)`, G the gain in log-likelihood over ρ = 1: a long edge that is barely seen is cheap, one close to nothing is dear.
+/// `½ ln(G/π) − ln(1 − ρ̂)`, G the gain in log-likelihood over ρ = 1: a long edge that is barely seen is cheap, one close to
+/// nothing is dear.
 #[derive(Debug, Clone)]
 pub(crate) struct Penalty {
     ln_factorials: Vec<f64>,
@@ -80,7 +82,8 @@ impl Penalty {
 
 /// Most neighbours of a node whose surroundings are searched; wider hubs are left as they are.
 const MOST_NEIGHBOURS: usize = 400;
-/// Most neighbours of two joined nodes between which they are moved and swapped: it costs the fourth power of their number. Wider ones are first split.
+/// Most neighbours of two joined nodes between which they are moved and swapped: it costs the fourth power of their number. Wider
+/// ones are first split.
 const MOST_ACROSS: usize = 100;
 /// Rounds of proposals.
 const ROUNDS: usize = 60;
@@ -293,7 +296,8 @@ impl Search<'_> {
         links.filter(|(link, _)| link.0 != except).map(|(link, message)| (link.0, message, link.1)).collect()
     }
 
-    /// The neighbours of two joined hidden nodes, which of them belong to the second, and the fits with two hidden nodes and with one.
+    /// The neighbours of two joined hidden nodes, which of them belong to the second, and the fits with two hidden nodes and with
+    /// one.
     fn joined(&self, u: usize, v: usize, rho: f64) -> (Surroundings, Fit, Fit, Vec<bool>) {
         let (mine, theirs) = (self.parts(u, v), self.parts(v, u));
         let n_first = mine.len();

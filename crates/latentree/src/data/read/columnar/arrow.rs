@@ -16,7 +16,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 /// Stands before the length of a message since version 0.15.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// Most elements believed of an array: far more than any file has, and few enough that sizes in bytes do not overflow.
-const MOST_ELEMENTS: i64 = 1 << 40;
+const MAX_ELEMENTS: i64 = 1 << 40;
 /// Most bytes that one byte of LZ4 unpacks to.
 const LZ4_RATIO: u64 = 255;
 /// Most bytes that one byte of Zstandard unpacks to: a block of 128 KiB takes four bytes at least.
@@ -248,7 +248,7 @@ fn check_lengths(bytes: &Buffer, block: &Block) -> Result<(), ArrowError> {
         return Ok(());
     };
     let body = &bytes[block.metaDataLength() as usize..];
-    let is_size = |size: i64| (0..=MOST_ELEMENTS).contains(&size);
+    let is_size = |size: i64| (0..=MAX_ELEMENTS).contains(&size);
     let nodes_fit = batch.nodes().iter().flatten().all(|node| is_size(node.length()) && is_size(node.null_count()));
     if !is_size(batch.length()) || !nodes_fit {
         return Err(damaged("an array claims a length that no array has"));

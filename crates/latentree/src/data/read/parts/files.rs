@@ -1,4 +1,4 @@
-//! The files that a directory or a pattern stands for.
+//! Finds the files of a directory or glob.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -15,9 +15,9 @@ const SHOWN: usize = 5;
 
 /// The parts of a table: the files that a directory holds or a pattern matches, sorted by the bytes of their paths.
 ///
-/// A directory is looked through with all its folders. In a pattern `*`, `?` and `[…]` stand for letters of a name and `**` for any
-/// number of folders; a folder that matches is looked through, too. Left out are files and folders whose names begin with `.` or `_`
-/// (but `_a=1` is a folder of the column `_a`) and checksums (`.crc`), unless a pattern begins with the same letter.
+/// A directory is looked through with all its folders. In a pattern `*`, `?` and `[…]` stand for letters of a name and `**` for
+/// any number of folders; a folder that matches is looked through, too. Left out are files and folders whose names begin with `.`
+/// or `_` (but `_a=1` is a folder of the column `_a`) and checksums (`.crc`), unless a pattern begins with the same letter.
 ///
 /// # Example
 /// ```
@@ -45,8 +45,8 @@ impl PartFiles {
     /// The parts that a path stands for; `None` if it is a single file, which it is whenever a file has this very name.
     ///
     /// # Errors
-    /// If there is no part, if a folder cannot be read, or if a file has an ending that no table has: rather than to leave out what
-    /// may be data, the error names it.
+    /// If there is no part, if a folder cannot be read, or if a file has an ending that no table has: rather than to leave out
+    /// what may be data, the error names it.
     pub fn find(path: &Path) -> Result<Option<Self>> {
         if path.as_os_str() == "-" {
             return Ok(None);
@@ -69,7 +69,7 @@ impl PartFiles {
         let problem = match (strange.is_empty(), files.is_empty(), patterns.is_empty()) {
             (false, ..) => strange_endings(&base, &strange, &files),
             (true, true, true) => "the directory holds no data files; files that begin with . or _ are not read".to_owned(),
-            (true, true, false) => "no file matches; * is any letters of a name, ** any folders".to_owned(),
+            (true, true, false) => "no file matches; * matches any characters of a name, ** any directories".to_owned(),
             (true, false, _) => return Ok(Some(Self { path: path.to_path_buf(), base, patterns, files })),
         };
         Err(Error::data(Place::file(path), problem))
@@ -87,7 +87,7 @@ impl PartFiles {
         &self.files
     }
 
-    /// Whether a file written to this path would be taken for one of the parts.
+    /// Whether a file written to this path would count as one of the parts.
     #[must_use]
     pub fn would_take(&self, path: &Path) -> bool {
         let base = if self.base.as_os_str().is_empty() { Path::new(".") } else { &self.base };
@@ -134,7 +134,7 @@ fn strange_endings(base: &Path, strange: &[PathBuf], files: &[PathBuf]) -> Strin
     let ending = files.first().map_or_else(|| "csv".to_owned(), |file| file::ending(file));
     let example = base.join("**").join(format!("*.{ending}"));
     format!(
-        "{count} {what} no ending of a table (.csv, .tsv, .parquet, .arrow, .feather): {}{more}; move what is no data elsewhere, or say \
+        "{count} {what} no table extension (.csv, .tsv, .parquet, .arrow, .feather): {}{more}; move what is no data elsewhere, or say \
          which files are, such as '{}'",
         shown.join(", "),
         example.display()
@@ -146,7 +146,7 @@ struct Finder<'p> {
     /// The pattern of the file's name.
     last: Option<&'p str>,
     files: Vec<PathBuf>,
-    /// Files that cannot be told to be data.
+    /// Files that are not recognised as data.
     strange: Vec<PathBuf>,
     /// The folders above the one that is looked through, without links: a link to one of them leads in a circle.
     above: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! Shell patterns of file names: `*`, `?` and `[…]` within a name, `**` for any number of folders.
+//! Globs: `*`, `?` and `[…]` within a name, `**` for any number of directories.
 
 /// One step of a pattern.
 enum Token {
@@ -60,8 +60,8 @@ pub(super) fn matches_all(patterns: &[String], names: &[String]) -> bool {
     }
 }
 
-/// Whether a file or folder is read: not what is hidden, nor what Spark and others put beside their parts (`_SUCCESS`, `_delta_log`,
-/// checksums). A pattern that begins with the same letter asks for it.
+/// Whether a file or folder is read: not what is hidden, nor what Spark and others put beside their parts (`_SUCCESS`,
+/// `_delta_log`, checksums). A pattern that begins with the same letter asks for it.
 pub(super) fn is_visible(name: &str, pattern: Option<&str>) -> bool {
     let is_asked = |letter: char| pattern.is_some_and(|pattern| pattern.starts_with(letter));
     match name.chars().next() {

@@ -1,4 +1,5 @@
-//! Columns that are written in the names of folders, as Hive, Spark, DuckDB and Polars write them: `year=2024/region=eu/part-0.parquet`.
+//! Columns that are written in the names of folders, as Hive, Spark, DuckDB and Polars write them:
+//! `year=2024/region=eu/part-0.parquet`.
 
 use std::path::Path;
 

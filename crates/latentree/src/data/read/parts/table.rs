@@ -1,4 +1,4 @@
-//! The rows of all parts, one part after another.
+//! Reads the rows of all parts, one part after another.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -232,7 +232,7 @@ impl PartsTable {
     pub(in super::super) fn covered(&self) -> Vec<String> {
         let note = |name: &String| {
             let name = Shortened(name);
-            format!("column {name:?} is read from the names of folders; what the files have in it is left out")
+            format!("column {name:?} comes from directory names; the values in the files are ignored")
         };
         self.covered.iter().take(SHOWN).map(note).collect()
     }
@@ -259,9 +259,8 @@ impl PartsTable {
         let more = if lacking.len() > SHOWN { ", …" } else { "" };
         let (count, are) =
             if lacking.len() == 1 { ("1 column".to_owned(), "is") } else { (format!("{} columns", lacking.len()), "are") };
-        (!lacking.is_empty()).then(|| {
-            format!("{count} {are} not in every part and missing in the rows of those without: {}{more}", shown.join(", "))
-        })
+        (!lacking.is_empty())
+            .then(|| format!("{count} {are} not in every part and missing where absent: {}{more}", shown.join(", ")))
     }
 }
 

@@ -198,7 +198,7 @@ fn columns_without_values_do_not_make_rows() {
         }
     }
     let message = Fixture::new("t.arrow", bytes).error(&ReadOptions::default()).to_string();
-    assert!(message.contains("no column is left"), "{message}");
+    assert!(message.contains("no column remains"), "{message}");
 }
 
 /// 2⁵³ + 1 is not a 64-bit float: as numbers, these ids would be one.

@@ -28,7 +28,7 @@ fn bad_text_tables_are_refused_with_their_place() {
     refuse("t.csv", b"a,\xff\n1,2\n", &plain, &["line 1", "UTF-8"]);
     refuse("t.csv", b"\xff\xfea\0,\0b\0", &plain, &["UTF-16"]);
     refuse("t.csv", b"\x00\x01\x02garbage\x00", &plain, &["binary"]);
-    refuse("t.csv", "a,b\nNA,\n?,null\n", &plain, &["no column is left"]);
+    refuse("t.csv", "a,b\nNA,\n?,null\n", &plain, &["no column remains"]);
     refuse("t.csv", "a,b\n1,2.5\n2,inf\n", &plain, &["row 2", "\"b\"", "infinite"]);
     refuse("t.csv", "a,b\n1,2.5\n2,1e999\n", &plain, &["row 2", "\"b\"", "infinite"]);
     let mut late: String = (0..2000).map(|row| format!("{row}.5,1\n")).collect();
@@ -199,7 +199,7 @@ fn bad_schema_files_are_refused() {
         (r#"{"variables":[{"name":"a","kind":"binary","labels":["1"]}]}"#, "two labels, not 1"),
         (r#"{"variables":[{"name":"a","kind":"count"},{"name":"a","kind":"count"}]}"#, "listed twice"),
         (r#"{"variables":[{"name":"a","kind":"group"}]}"#, "needs members"),
-        (r#"{"variables":[{"name":"a","kind":"categorical","labels":["1","1"]}]}"#, "stands twice"),
+        (r#"{"variables":[{"name":"a","kind":"categorical","labels":["1","1"]}]}"#, "appears twice"),
     ] {
         let path = fixture.add("s.json", json);
         let message = fixture.error(&ReadOptions::default().schema_file(path)).to_string();

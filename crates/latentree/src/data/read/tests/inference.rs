@@ -102,7 +102,7 @@ fn a_fixed_schema_finds_columns_by_name_and_labels_by_value() {
     let short = Fixture::new("t.csv", "2,7\n").error(&ReadOptions::default().schema(Arc::clone(&schema)).header(false));
     assert!(short.to_string().contains("2 columns without names, and 3 are expected"), "{short}");
     let none = Fixture::new("t.csv", "p,q\n1,2\n").error(&ReadOptions::default().schema(schema));
-    assert!(none.to_string().contains("none of the 3 columns"), "{none}");
+    assert!(none.to_string().contains("none of the 3 expected columns"), "{none}");
 }
 
 #[test]

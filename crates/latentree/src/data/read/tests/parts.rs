@@ -100,17 +100,17 @@ fn links_are_followed_but_not_in_circles() {
 fn files_that_may_be_no_data_are_named_and_nothing_is_clear() {
     let folder = Folder::new(&[("d/a.csv", "x\n1\n"), ("d/s/README.md", "x"), ("d/b.csv.bz2", "x"), ("d/part-0", "x\n1\n")]);
     let message = folder.message("d", &plain());
-    for said in ["3 files have no ending of a table", "\"b.csv.bz2\", \"part-0\", \"s/README.md\"", "d/**/*.csv'"] {
+    for said in ["3 files have no table extension", "\"b.csv.bz2\", \"part-0\", \"s/README.md\"", "d/**/*.csv'"] {
         assert!(message.contains(said), "{message}");
     }
     assert_eq!(folder.found("d/part-*"), ["d/part-0"], "a name without ending that is asked for");
-    assert!(folder.message("d/*", &plain()).contains("no ending of a table"));
+    assert!(folder.message("d/*", &plain()).contains("no table extension"));
     std::fs::create_dir(folder.path("empty")).unwrap();
     assert!(folder.message("empty", &plain()).contains("the directory holds no data files"));
     assert!(folder.message("d/*.parquet", &plain()).contains("no file matches"));
     folder.write("sparse/a.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n");
     let message = folder.message("sparse", &plain());
-    assert!(message.contains("a.mtx") && message.contains("a sparse file is read by itself"), "{message}");
+    assert!(message.contains("a.mtx") && message.contains("a sparse file cannot be a part"), "{message}");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn folders_give_columns_whose_kind_is_inferred() {
     assert_eq!(texts(&dataset), rows);
     assert_eq!(kind_names(&reader), ["binary", "categorical", "categorical"]);
     assert!(
-        reader.warnings().len() == 1 && reader.warnings()[0].contains("\"year\" is read from the names of folders"),
+        reader.warnings().len() == 1 && reader.warnings()[0].contains("\"year\" comes from directory names"),
         "{:?}",
         reader.warnings()
     );

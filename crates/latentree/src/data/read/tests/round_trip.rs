@@ -105,7 +105,7 @@ proptest! {
                 prop_assert_eq!(texts(&dataset), expected);
             }
             Err(error) => {
-                prop_assert!(error.to_string().contains("no column is left"), "{}", error);
+                prop_assert!(error.to_string().contains("no column remains"), "{}", error);
                 prop_assert!(expected.iter().flatten().all(String::is_empty));
             }
         }

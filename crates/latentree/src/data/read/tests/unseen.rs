@@ -34,7 +34,7 @@ fn labels_that_a_schema_lacks_are_missing_cells_that_are_counted() {
         assert_eq!(
             unseen.notes(),
             [
-                "1 column is unknown to the model and left out: \"Region\" (the model has \"region\")",
+                "1 column is unknown to the model and ignored: \"Region\" (the model has \"region\")",
                 "column \"region\": 2 labels in 3 cells are unknown to the model and read as missing: \"North\" (the model has \
                  \"north\"), \"east\"",
                 "column \"visits\": 1 label in 2 cells is unknown to the model and read as missing: \"13\"",
@@ -111,5 +111,5 @@ fn truth_values_are_not_taken_for_row_numbers() {
     let table = crate::data::MemoryTable { names: &names, named: true, n_rows, weights: None, column: &mut column };
     let loaded = crate::data::from_values(table, &ReadOptions::default()).unwrap();
     assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
-    assert!(loaded.warnings[0].starts_with("column \"n\" is left out"), "{:?}", loaded.warnings);
+    assert!(loaded.warnings[0].starts_with("column \"n\" is ignored"), "{:?}", loaded.warnings);
 }

@@ -41,7 +41,7 @@ fn thousands_separators_are_read_and_named() {
 fn mixed_decimal_marks_are_labels_with_a_word_about_it() {
     let (kind, _, warnings) = column(';', &["1,5", "2.5", "1,5"]);
     assert_eq!(kind.n_states(), Some(2));
-    assert!(warnings.iter().any(|note| note.contains("write all one way")), "{warnings:?}");
+    assert!(warnings.iter().any(|note| note.contains("write them all the same way")), "{warnings:?}");
     let mut many = "v;w\n".to_owned();
     (0..1500).for_each(|row| many += &format!("{row}.5;1\n"));
     let message = Fixture::new("t.csv", many + "1,5;0\n").error(&ReadOptions::default()).to_string();
@@ -65,7 +65,7 @@ fn dates_are_called_dates() {
     let mut text = "when,w\n".to_owned();
     cells.iter().for_each(|cell| text += &format!("{cell},1\n"));
     let reader = Fixture::new("t.csv", text).open(&ReadOptions::default()).unwrap();
-    assert!(reader.warnings()[0].contains("\"when\" is left out: it holds dates"), "{:?}", reader.warnings());
+    assert!(reader.warnings()[0].contains("\"when\" is ignored: it holds dates"), "{:?}", reader.warnings());
     let (kind, _, warnings) = column(',', &["3/4/2021", "31/12/2020", "3/4/2021"]);
     assert_eq!(kind.n_states(), Some(2));
     assert!(warnings.iter().any(|note| note.contains("dates")), "{warnings:?}");
@@ -131,7 +131,7 @@ fn rare_labels_are_joined_and_new_ones_join_them() {
     assert_eq!(seen, ["b", OTHER_LABEL, "", OTHER_LABEL]);
     assert!(fresh.error(&options.min_count(5)).to_string().contains("read.min_count"));
     let all_rare = fixture.open(&ReadOptions::default().min_count(60)).unwrap();
-    assert!(all_rare.warnings()[0].contains("less than 60 times"), "{:?}", all_rare.warnings());
+    assert!(all_rare.warnings()[0].contains("fewer than 60 times"), "{:?}", all_rare.warnings());
     let sparse = Fixture::new("t.svm", "1 1:1\n").error(&ReadOptions::default().min_count(2));
     assert!(sparse.to_string().contains("read.min_count"));
 }

@@ -5,7 +5,8 @@ use crate::distance::DistanceMatrix;
 /// Bounds for standard errors, so that no weight is zero or infinite.
 const ERRORS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
-/// The active nodes. A node lives in a slot; a parent takes the slot of a child, so that memory stays quadratic in the number of variables.
+/// The active nodes. A node lives in a slot; a parent takes the slot of a child, so that memory stays quadratic in the number of
+/// variables.
 pub(super) struct ActiveSet {
     n_slots: usize,
     distance: Vec<f64>,

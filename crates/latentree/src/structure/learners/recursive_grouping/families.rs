@@ -11,8 +11,8 @@ use crate::structure::lengths::rounding_error;
 const NEAR_EXACT: usize = 4;
 /// Nearest nodes of i and of j over which Φ is compared when distances are estimates.
 const NEAR_ESTIMATED: usize = 32;
-/// Nearest nodes among which a node's best partner is looked for when distances are estimates: with all of them a star of thousands would take minutes, and
-/// those far away are never the best, being the least precise.
+/// Nearest nodes among which a node's best partner is looked for when distances are estimates: with all of them a star of
+/// thousands would take minutes, and those far away are never the best, being the least precise.
 const PARTNERS: usize = 256;
 /// Nearest nodes of i and of j that say how far a pair can be trusted.
 const NEAREST: usize = 2;
@@ -20,7 +20,8 @@ const NEAREST: usize = 2;
 const REPRESENTATIVES: usize = 4;
 /// How many standard errors Φ may vary within a family: the largest of about sixty differences is rarely above.
 const STANDARD_ERRORS: f64 = 4.0;
-/// A pair whose Φ may vary by more, as far as its nearest nodes tell, is left for a later round as long as others are better known.
+/// A pair whose Φ may vary by more, as far as its nearest nodes tell, is left for a later round as long as others are better
+/// known.
 const MOST_VARIATION: f64 = 3.0;
 /// Largest standard error of a distance that is used to find families.
 const LARGEST_ERROR: f64 = 0.3;
@@ -44,15 +45,16 @@ impl Limits {
 /// How badly two nodes fit as a family.
 #[derive(Clone, Copy, PartialEq)]
 struct Misfit {
-    /// How much Φ may vary over the nearest nodes, given how precise it is: by this the best of the partners that fit is chosen, as a pair of
-    /// which little is known must not pass for a pair that fits.
+    /// How much Φ may vary over the nearest nodes, given how precise it is: by this the best of the partners that fit is chosen,
+    /// as a pair of which little is known must not pass for a pair that fits.
     bound: f64,
     /// How much Φ is seen to vary, in standard errors, or in units of distance where ε is given: by this a family is accepted.
     seen: f64,
 }
 
 impl Misfit {
-    /// Whether this is a better fit, where Φ may vary by so much: one that fits before one that does not, then the one that is known better.
+    /// Whether this is a better fit, where Φ may vary by so much: one that fits before one that does not, then the one that is
+    /// known better.
     fn is_better(self, other: Self, limit: f64) -> bool {
         match (self.seen <= limit, other.seen <= limit) {
             (true, true) => self.bound < other.bound,
@@ -225,8 +227,8 @@ impl Families {
         }
     }
 
-    /// The nodes by which i and j are compared, near one of them, with their rank among its nearest. The least precise come first: most pairs are
-    /// ruled out by what these say.
+    /// The nodes by which i and j are compared, near one of them, with their rank among its nearest. The least precise come
+    /// first: most pairs are ruled out by what these say.
     fn ranked(&self, i: usize, j: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let of = move |a: usize, b: usize| {
             let ranked = self.near[a].iter().copied().take(NEAR_ESTIMATED).enumerate().rev();
@@ -235,19 +237,20 @@ impl Families {
         of(i, j).chain(of(j, i))
     }
 
-    /// The nodes by which the lengths to the parent of i and j are estimated: near one of the two and, if there are such, within reach of both.
+    /// The nodes by which the lengths to the parent of i and j are estimated: near one of the two and, if there are such, within
+    /// reach of both.
     pub(super) fn witnesses(&self, i: usize, j: usize) -> impl Iterator<Item = usize> + '_ {
         let in_reach = move |k: usize| self.is_in_reach(i, k) && self.is_in_reach(j, k);
         let all = self.exact || !self.ranked(i, j).any(|(_, k)| in_reach(k));
         self.ranked(i, j).filter(move |&(_, k)| all || in_reach(k)).map(|(_, k)| k)
     }
 
-    /// How much Φ varies: the largest difference from its value at the most precise witness. Infinite as soon as one of the two numbers
-    /// is above its cap.
+    /// How much Φ varies: the largest difference from its value at the most precise witness. Infinite as soon as one of the two
+    /// numbers is above its cap.
     ///
-    /// A node k that is far from i or j is a witness, too: if k is near i, and the pair is a family, then k is as near to j as Φ says, and a `d_jk` that is
-    /// not told from infinity speaks against it. Logarithms of such correlations are far from normal; so the two sides of
-    /// `e^(−d_ik) = e^(−Φ) e^(−d_jk)` are compared, whose errors are those of correlations.
+    /// A node k that is far from i or j is a witness, too: if k is near i, and the pair is a family, then k is as near to j as Φ
+    /// says, and a `d_jk` that is not told from infinity speaks against it. Logarithms of such correlations are far from normal;
+    /// so the two sides of `e^(−d_ik) = e^(−Φ) e^(−d_jk)` are compared, whose errors are those of correlations.
     fn misfit(&self, i: usize, j: usize, cap: Misfit) -> Misfit {
         let (of_i, of_j) = (self.active.distances_of(i), self.active.distances_of(j));
         let (error_i, error_j) = (self.active.errors_of(i), self.active.errors_of(j));
@@ -360,7 +363,8 @@ impl Families {
     }
 }
 
-/// The nearest active nodes of a node, nearest first, ties by slot; those that are too far for their distances to be known come last.
+/// The nearest active nodes of a node, nearest first, ties by slot; those that are too far for their distances to be known come
+/// last.
 fn nearest(active: &ActiveSet, slot: usize, n_near: usize, is_far: impl Fn(usize) -> bool) -> Vec<usize> {
     let distances = active.distances_of(slot);
     let compare =

@@ -50,10 +50,10 @@ impl WeightedMean {
 
 /// The distance from a new parent by each of its children.
 ///
-/// Where the child that knows it best does so within reach, it is the mean over those that do. Else nobody knows more than that it is long: errors that are
-/// averaged away would make a precise distance of noise, the shorter the more families have been put together, and so the error stays that of one child.
-/// Which child knows best is told by errors of correlations, `s e^(−d)`, which do not depend on the distance found; that of a distance is small where chance has made
-/// a correlation large.
+/// Where the child that knows it best does so within reach, it is the mean over those that do. Else nobody knows more than that
+/// it is long: errors that are averaged away would make a precise distance of noise, the shorter the more families have been put
+/// together, and so the error stays that of one child. Which child knows best is told by errors of correlations, `s e^(−d)`,
+/// which do not depend on the distance found; that of a distance is small where chance has made a correlation large.
 #[derive(Default)]
 struct FromChildren {
     within_reach: WeightedMean,
