@@ -16,11 +16,13 @@ use std::collections::BTreeMap;
 
 use self::content::Facts;
 use self::labels::Labels;
-use self::payload::{Details, Export, Fit, Misfit, MisfitTable, Payload, Row, Rows, Side, cut, finite, short};
+use self::payload::{
+    Details, Export, Fit, GROUP_LABEL, GroupEntry, Misfit, MisfitTable, Payload, Row, Rows, Side, cut, finite, short,
+};
 use self::rows::DataView;
 use super::misfits::{Misfits, worst};
 use super::steps::Steps;
-use super::{Format, View, render};
+use super::{Format, Groups, View, render};
 use crate::data::BatchSource;
 use crate::error::{Error, Place, Result};
 use crate::index::{ColIx, NodeIx};
@@ -168,6 +170,8 @@ fn payload(
         let parent = parents[node.get()]?;
         tree.links(node).iter().find(|link| link.to == parent)
     };
+    let groups = view.model().map(Groups::of);
+    let label = |node: NodeIx| Some(cut(groups.as_ref()?.label(node)?, GROUP_LABEL));
     let payload = Payload {
         format: 1,
         title: cut(&options.title, 200),
@@ -191,6 +195,8 @@ fn payload(
         marginals: facts.marginals,
         shown_states: facts.shown_states,
         members: labels.members,
+        node_labels: tree.node_ixs().map(label).collect(),
+        groups: groups.as_ref().map(|groups| groups.all().iter().map(GroupEntry::new).collect()).unwrap_or_default(),
         fit: fit(view, options, data.as_ref().map(|(_, data)| &data.score)),
         misfits,
     };
