@@ -50,6 +50,10 @@ export class Forest {
     return this.groups.all.length > 0;
   }
 
+  get nBroad(): number {
+    return this.groups.broad.length;
+  }
+
   /** What the broad group of a colour is called. */
   groupLabel(branch: number): string {
     return this.groups.all[this.groups.broad[branch]]?.label ?? "";

@@ -1,6 +1,6 @@
 /** What the panel tells of groups: in words, with their variables and finer groups. */
 import { element, isolated } from "./dom";
-import { cut, grouped, groupTitle, number, oneLine, title } from "./format";
+import { cut, grouped, groupTitle, number, oneLine } from "./format";
 import { ALL, type Groups } from "./groups";
 import { groupFacts } from "./map";
 import { payload } from "./payload";
@@ -90,10 +90,9 @@ export function otherPanel(groups: Groups, group: number, go: (node: number) => 
 }
 
 /** The broad groups, for the overview and for print. */
-export function broadTable(groups: Groups, open: Open, words = 0): HTMLElement {
-  const told = (variables: number[]) => variables.slice(0, words).map((node) => title(node, 30)).join(", ");
+export function broadTable(groups: Groups, open: Open, inWords = false): HTMLElement {
   const rows = groups.broad.map((group) => {
-    const { description, variables } = groups.all[group];
+    const { description } = groups.all[group];
     return element(
       "tr",
       {},
@@ -104,7 +103,7 @@ export function broadTable(groups: Groups, open: Open, words = 0): HTMLElement {
         element("br"),
         element("small", {}, groupFacts(group, groups).join(" · ")),
       ),
-      words > 0 && element("td", {}, isolated(oneLine(cut(description, 220))), element("br"), element("small", {}, isolated(told(variables)))),
+      inWords && element("td", {}, isolated(oneLine(cut(description, 200)))),
     );
   });
   return element("table", { class: "broad" }, element("tbody", {}, ...rows));

@@ -5,7 +5,7 @@ import type { Layout } from "./layout";
 import type { Marks, Pen, Transform } from "./painter";
 import { payload } from "./payload";
 import { Room } from "./room";
-import { fitted } from "./textfit";
+import { fitted, widthOf } from "./textfit";
 import type { Colours } from "./theme";
 
 const MOST_LABELS = 420;
@@ -154,6 +154,18 @@ class Names {
   }
 }
 
+/** The parts of a group's label that are shown, one below the other. */
+const groupLines = (forest: Forest, branch: number) => labelParts(forest.groupLabel(branch), 24).slice(0, 2);
+
+/** How wide the names of groups are. */
+export function groupWidth(forest: Forest): number {
+  const font = { size: GROUP_FONT, weight: 600 };
+  let width = 0;
+  for (let branch = 0; branch < forest.nBroad; branch++)
+    for (const line of groupLines(forest, branch)) width = Math.max(width, widthOf(line, font));
+  return width;
+}
+
 interface Run {
   branch: number;
   nodes: number[];
@@ -229,8 +241,7 @@ function band(
     context.font = `600 ${GROUP_FONT}px ${FONT}`;
     for (const [align, shift] of tries) {
       const free = align === "left" ? width - px : align === "right" ? px : 2 * Math.min(px, width - px);
-      const lines = labelParts(forest.groupLabel(run.branch), 24)
-        .slice(0, 2)
+      const lines = groupLines(forest, run.branch)
         .map((line) => fitted(line, free - 8, { size: GROUP_FONT, weight: 600 }))
         .filter(Boolean);
       if (lines.length === 0) continue;

@@ -60,7 +60,7 @@ export function paint(
     const strength = payload.strengths[forest.edge(node, parent)] ?? 0.3;
     const bucket = isSmall(node) ? -1 : Math.min(WIDTHS - 1, Math.floor(strength * WIDTHS));
     const isDoubtful = (payload.supports[forest.edge(node, parent)] ?? 1) < 0.5;
-    const key = `${bucket} ${colour(node)} ${isDoubtful ? "dashed" : ""}`;
+    const key = `${bucket} ${colour(node)} ${isDoubtful ? "dashed" : "whole"} ${forest.hasGroups && forest.branch[node] < 0 ? "faint" : ""}`;
     let path = paths.get(key);
     if (!path) paths.set(key, (path = newPath()));
     path.moveTo(x1, y1);
@@ -78,14 +78,15 @@ export function paint(
   context.lineCap = "round";
   // The faint ones first.
   const ordered = [...paths].map(([key, path]) => {
-    const [bucket, stroke, dash] = key.split(" ");
-    return { bucket: Number(bucket), stroke, dash: dash ? [7 * scale, 6 * scale] : [], path };
+    const [bucket, stroke, dash, faint] = key.split(" ");
+    // What belongs to no group stands behind what does.
+    return { bucket: Number(bucket), stroke, dash: dash === "dashed" ? [7 * scale, 6 * scale] : [], isFaint: faint === "faint", path };
   });
-  ordered.sort((a, b) => a.bucket - b.bucket);
-  for (const { bucket, stroke, dash, path } of ordered) {
+  ordered.sort((a, b) => Number(b.isFaint) - Number(a.isFaint) || a.bucket - b.bucket);
+  for (const { bucket, stroke, dash, isFaint, path } of ordered) {
     context.setLineDash(dash);
     context.strokeStyle = stroke;
-    context.globalAlpha = bucket < 0 ? 0.16 : 0.5 + 0.08 * bucket;
+    context.globalAlpha = (isFaint ? 0.5 : 1) * (bucket < 0 ? 0.16 : 0.5 + 0.08 * bucket);
     context.lineWidth = bucket < 0 ? 0.5 : Math.max(0.4, (0.8 + (4.2 * bucket) / (WIDTHS - 1)) * scale);
     context.stroke(path);
   }

@@ -3,7 +3,7 @@ import { element, find } from "./dom";
 import type { Forest } from "./forest";
 import { grouped, number, percent, title } from "./format";
 import { layout, type Layout, type LayoutName } from "./layout";
-import { CROWD } from "./labels";
+import { CROWD, groupWidth } from "./labels";
 import { paint, type Marks, type Transform } from "./painter";
 import { payload } from "./payload";
 import { drawn } from "./svg";
@@ -17,7 +17,7 @@ const MARGIN = 0.3;
 /** Room around a picture without names. */
 const BARE = { left: 24, right: 24, top: 22, bottom: 22 };
 /** Room for names of groups beside a crowd, and above and below it. */
-const BESIDE = 150;
+const BESIDE = 165;
 const ABOVE = 52;
 /** Characters of leaves' names that are tried, and the share of the room that the tree has at least. */
 const NAME_LENGTHS = [32, 26, 21, 17];
@@ -136,12 +136,12 @@ export class Picture {
   private padding(isCrowd: boolean): { left: number; right: number; top: number; bottom: number } {
     const { width } = this.size;
     if (isCrowd && !this.forest.hasGroups) return BARE;
+    const beside = Math.min(BESIDE, groupWidth(this.forest) + 30, (this.name === "layered" ? 0.4 : 0.24) * width);
     if (this.name === "layered") {
-      const right = isCrowd ? BESIDE + 20 : 190;
+      const right = isCrowd ? beside + 20 : 190;
       return { left: Math.min(40, 0.06 * width), right: Math.min(right, 0.36 * width), top: 22, bottom: 22 };
     }
     if (!isCrowd) return BARE;
-    const beside = Math.min(BESIDE, 0.24 * width);
     return { left: beside, right: beside, top: ABOVE, bottom: ABOVE };
   }
 

@@ -10,13 +10,15 @@ export function preparePrint(forest: Forest, groups: Groups, picture: () => SVGS
   addEventListener("beforeprint", () => {
     const nothing = () => {};
     const hasLevels = groups.all.some((group) => group.level > 1);
-    const words = hasLevels
+    const figure = element("figure", {}, picture());
+    const content = hasLevels
       ? [
-          element("section", {}, element("h2", {}, "Broad groups"), broadTable(groups, nothing, 8)),
           element("section", { class: "columns" }, facts(figures(forest))),
+          figure,
+          element("section", { class: "next-page" }, element("h2", {}, "Broad groups"), broadTable(groups, nothing, true)),
         ]
-      : overview(forest, nothing, groups, nothing);
-    find("print").replaceChildren(element("figure", {}, picture()), ...words);
+      : [figure, ...overview(forest, nothing, groups, nothing)];
+    find("print").replaceChildren(...content);
   });
   addEventListener("afterprint", () => find("print").replaceChildren());
 }
