@@ -103,7 +103,7 @@ export function broadTable(groups: Groups, open: Open, inWords = false): HTMLEle
         element("br"),
         element("small", {}, groupFacts(group, groups).join(" · ")),
       ),
-      inWords && element("td", {}, isolated(oneLine(cut(description, 200)))),
+      inWords && element("td", {}, isolated(oneLine(cut(description, 170)))),
     );
   });
   return element("table", { class: "broad" }, element("tbody", {}, ...rows));

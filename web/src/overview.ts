@@ -71,7 +71,7 @@ export function overview(forest: Forest, go: Go, groups: Groups, open: Open): No
   return parts;
 }
 
-function hiddenTable(forest: Forest, go: Go, most: number): HTMLElement {
+export function hiddenTable(forest: Forest, go: Go, most: number): HTMLElement {
   const hidden: number[] = [];
   for (const node of forest.order) if (!payload.observed[node]) hidden.push(node);
   if (hidden.length === 0)
