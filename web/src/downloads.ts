@@ -29,7 +29,14 @@ async function unpack(packed: string): Promise<Blob> {
   return new Response(new Blob([content]).stream().pipeThrough(new DecompressionStream("gzip"))).blob();
 }
 
-export function startDownloads(): void {
+/** What is shown: an image to save, or a table. */
+export interface Shown {
+  svg: () => Blob;
+  png: () => Promise<Blob | null>;
+  tsv: (() => string) | null;
+}
+
+export function startDownloads(shown: Shown): void {
   const button = find("downloads-button");
   const menu = find("downloads");
   const stem =
@@ -61,10 +68,16 @@ export function startDownloads(): void {
   };
   const fill = () => {
     if (menu.childElementCount > 0) return;
-    const picture = () => find<HTMLCanvasElement>("canvas").toBlob((blob) => blob && save(blob, `${stem}.png`));
+    const { tsv } = shown;
+    const table = (text: () => string) => save(new Blob([text()], { type: "text/tab-separated-values" }), `${stem}.tsv`);
     menu.append(
       ...readExports().map(ofExport),
-      item("Picture as shown", "PNG", picture),
+      item("Picture as shown", "SVG", () => save(shown.svg(), `${stem}.svg`)),
+      item("Picture as shown", "PNG", async () => {
+        const blob = await shown.png();
+        if (blob) save(blob, `${stem}.png`);
+      }),
+      ...(tsv ? [item("Table of groups", "TSV", () => table(tsv))] : []),
       item("Print …", "PDF", () => print()),
     );
   };

@@ -1,4 +1,5 @@
 /** The tree as it is looked at: from a root that can be changed, with nodes that can be collapsed. */
+import type { Groups } from "./groups";
 import { payload } from "./payload";
 
 /** Colours that branches are told apart by. */
@@ -13,9 +14,9 @@ export class Forest {
   readonly order = new Int32Array(this.n);
   /** Observed nodes in the subtree, the node itself included. */
   readonly leaves = new Int32Array(this.n);
-  /** The branch below the root that a node is in, for its colour. */
+  /** The broad group that a node belongs to, or the branch below the root that it is in, for its colour. */
   readonly branch = new Int32Array(this.n);
-  /** The nodes that branches begin with. */
+  /** The nodes that broad groups stand around, or that branches begin with. */
   readonly isHead = new Uint8Array(this.n);
   readonly collapsed = new Uint8Array(this.n);
   roots: number[] = [];
@@ -23,7 +24,7 @@ export class Forest {
   private readonly neighbours: Int32Array;
   private listeners: (() => void)[] = [];
 
-  constructor() {
+  constructor(private readonly groups: Groups) {
     const degree = new Int32Array(this.n);
     payload.parents.forEach((parent, node) => {
       if (parent >= 0) {
@@ -42,6 +43,20 @@ export class Forest {
       }
     });
     this.root(payload.parents.flatMap((parent, node) => (parent < 0 ? [node] : [])));
+  }
+
+  /** Whether colours are those of groups. */
+  get hasGroups(): boolean {
+    return this.groups.all.length > 0;
+  }
+
+  get nBroad(): number {
+    return this.groups.broad.length;
+  }
+
+  /** What the broad group of a colour is called. */
+  groupLabel(branch: number): string {
+    return this.groups.all[this.groups.broad[branch]]?.label ?? "";
   }
 
   neighboursOf(node: number): Int32Array {
@@ -92,7 +107,14 @@ export class Forest {
       if (payload.observed[node]) this.leaves[node]++;
       if (this.parent[node] >= 0) this.leaves[this.parent[node]] += this.leaves[node];
     }
-    this.colour();
+    if (this.groups.all.length === 0) this.colour();
+    else {
+      this.groups.colour.forEach((colour, node) => (this.branch[node] = colour));
+      for (const group of this.groups.broad) {
+        const { node } = this.groups.all[group];
+        if (node !== null) this.isHead[node] = 1;
+      }
+    }
   }
 
   /** Branches that are coloured alike: the largest is parted until there are enough, or none is large. */

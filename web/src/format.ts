@@ -45,13 +45,30 @@ export function oneLine(text: string): string {
 
 const FIRST_ISOLATE = "\u2068";
 const POP_ISOLATE = "\u2069";
+const SEPARATOR = " · ";
 
 /** What a node is called: an observed one by its name, a hidden one by what it is about. */
 export function title(node: number, each = 40, names = 3): string {
+  if (payload.observed[node]) return oneLine(cut(payload.names[node], each));
+  const label = payload.nodeLabels[node];
+  if (label !== null) return groupTitle(label, each, names);
   const topic = payload.topics[node];
-  if (payload.observed[node] || topic.length === 0) return oneLine(cut(payload.names[node], each));
-  const parts = topic.slice(0, names).map((leaf) => FIRST_ISOLATE + oneLine(cut(payload.names[leaf], each)) + POP_ISOLATE);
-  return parts.join(", ");
+  if (topic.length === 0) return oneLine(cut(payload.names[node], each));
+  return topic
+    .slice(0, names)
+    .map((leaf) => FIRST_ISOLATE + oneLine(cut(payload.names[leaf], each)) + POP_ISOLATE)
+    .join(SEPARATOR);
+}
+
+/** A label in its parts: the variables that it names. */
+export function labelParts(label: string, each = 40): string[] {
+  return label.split(SEPARATOR).map((part) => oneLine(cut(part, each)));
+}
+
+/** A label whose parts do not disturb each other's direction. */
+export function groupTitle(label: string, each = 40, names = 4): string {
+  const parts = labelParts(label, each).slice(0, names);
+  return parts.length === 1 ? parts[0] : parts.map((part) => FIRST_ISOLATE + part + POP_ISOLATE).join(SEPARATOR);
 }
 
 export function stateLabel(node: number, state: number): string {

@@ -1,4 +1,4 @@
-/** Where the visible nodes stand. Leaves share a line (or a circle) at even distances; a parent stands in the middle of its children. */
+/** Where the visible nodes stand. Leaves share a line (or an ellipse) at even distances; a parent stands in the middle of its children. */
 import type { Forest } from "./forest";
 
 export type LayoutName = "radial" | "layered";
@@ -9,10 +9,16 @@ export interface Layout {
   /** By node. */
   x: Float32Array;
   y: Float32Array;
-  /** Direction of a node from the middle, radial only. */
+  /** Direction in which a node's name goes out of the ellipse, radial only. */
   angle: Float32Array;
+  /** A node's place on its own ellipse, and the size of that from 0 to 1, radial only. */
+  turn: Float32Array;
+  far: Float32Array;
+  radii: [x: number, y: number];
   /** Distance of neighbouring leaves. */
   slot: number;
+  /** Characters of a leaf's name that there is room for. */
+  nameLength: number;
   /** Smallest and largest coordinates. */
   bounds: [left: number, top: number, right: number, bottom: number];
 }
@@ -22,6 +28,31 @@ const ROW = 20;
 const LEAST_LAYER = 70;
 const MOST_LAYER = 400;
 const RING = 84;
+/** The ellipse is at most so many times wider or higher than a circle. */
+const MOST_STRETCH = 1.45;
+const SAMPLES = 720;
+
+/** The parameter of an ellipse at a share of its way around, from the top on, and how long the way is. */
+function around(rx: number, ry: number): { length: number; at: (share: number) => number } {
+  const way = new Float64Array(SAMPLES + 1);
+  const step = (2 * Math.PI) / SAMPLES;
+  for (let ix = 0; ix < SAMPLES; ix++) {
+    const middle = (ix + 0.5) * step - Math.PI / 2;
+    way[ix + 1] = way[ix] + step * Math.hypot(rx * Math.sin(middle), ry * Math.cos(middle));
+  }
+  const length = way[SAMPLES];
+  const at = (share: number) => {
+    const wanted = share * length;
+    let [low, high] = [0, SAMPLES];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (way[middle] <= wanted) low = middle;
+      else high = middle;
+    }
+    return (low + (wanted - way[low]) / (way[high] - way[low])) * step - Math.PI / 2;
+  };
+  return { length, at };
+}
 
 /** `aspect` is the width of the room for the picture over its height. */
 export function layout(forest: Forest, name: LayoutName, aspect: number): Layout {
@@ -60,7 +91,11 @@ export function layout(forest: Forest, name: LayoutName, aspect: number): Layout
     x: new Float32Array(n),
     y: new Float32Array(n),
     angle: new Float32Array(n),
+    turn: new Float32Array(n),
+    far: new Float32Array(n),
+    radii: [0, 0],
     slot: ROW,
+    nameLength: 32,
     bounds: [Infinity, Infinity, -Infinity, -Infinity],
   };
   const { x, y, angle, bounds } = result;
@@ -70,15 +105,20 @@ export function layout(forest: Forest, name: LayoutName, aspect: number): Layout
   const outward = (node: number, from = levels) => 1 - (height[node] / from) ** bend;
   if (name === "radial") {
     const radius = Math.max((total * ROW) / (2 * Math.PI), Math.min(levels, 12) * RING);
-    result.slot = (radius * 2 * Math.PI) / total;
+    const stretch = Math.min(MOST_STRETCH, Math.max(1 / MOST_STRETCH, Math.sqrt(aspect)));
+    const [rx, ry] = (result.radii = [radius * stretch, radius / stretch]);
+    const ellipse = around(rx, ry);
+    result.slot = ellipse.length / total;
     for (const node of visible) {
-      const turn = (place[node] / total) * 2 * Math.PI - Math.PI / 2;
+      const turn = ellipse.at(place[node] / total);
       // A forest has no node in the middle.
       const isCentre = forest.parent[node] < 0 && forest.roots.length === 1;
-      const far = isCentre && height[node] > 0 ? 0 : radius * outward(node, forest.roots.length > 1 ? levels + 1 : levels);
-      angle[node] = turn;
-      x[node] = far * Math.cos(turn);
-      y[node] = far * Math.sin(turn);
+      const far = isCentre && height[node] > 0 ? 0 : outward(node, forest.roots.length > 1 ? levels + 1 : levels);
+      result.turn[node] = turn;
+      result.far[node] = far;
+      angle[node] = Math.atan2(Math.sin(turn) / ry, Math.cos(turn) / rx);
+      x[node] = rx * far * Math.cos(turn);
+      y[node] = ry * far * Math.sin(turn);
     }
   } else {
     const filling = (total * ROW * aspect) / levels;

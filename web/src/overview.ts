@@ -1,6 +1,8 @@
 /** The whole: how well the model fits, its hidden variables, and the pairs that it explains badly. */
 import { element, isolated } from "./dom";
 import type { Forest } from "./forest";
+import { broadTable, type Open } from "./grouppanel";
+import type { Groups } from "./groups";
 import { cut, grouped, labelOf, number, oneLine, percent } from "./format";
 import { facts, nodeLink, type Go } from "./panel";
 import { payload, type Misfit, type Side } from "./payload";
@@ -8,7 +10,8 @@ import { payload, type Misfit, type Side } from "./payload";
 const LISTED = 60;
 const PAIRS = 15;
 
-export function overview(forest: Forest, go: Go, most = LISTED): Node[] {
+/** How large the model is and how well it fits. */
+export function figures(forest: Forest): [string, string | Node][] {
   const { fit } = payload;
   const n_observed = payload.observed.reduce<number>((sum, it) => sum + it, 0);
   const pairs: [string, string | Node][] = [
@@ -22,8 +25,14 @@ export function overview(forest: Forest, go: Go, most = LISTED): Node[] {
   if (fit.parameters !== null) pairs.push(["Free parameters", grouped(fit.parameters)]);
   if (fit.bic !== null) pairs.push(["BIC, larger is better", grouped(fit.bic, 2)]);
   if (fit.impossibleRows) pairs.push(["Rows of probability zero", grouped(fit.impossibleRows)]);
-  const parts: Node[] = [element("section", {}, element("h2", {}, "Overview"), facts(pairs))];
-  parts.push(hiddenTable(forest, go, most));
+  return pairs;
+}
+
+export function overview(forest: Forest, go: Go, groups: Groups, open: Open): Node[] {
+  const parts: Node[] = [element("section", {}, element("h2", {}, "Overview"), facts(figures(forest)))];
+  if (groups.all.some((group) => group.level > 1))
+    parts.push(element("section", {}, element("h3", {}, "Broad groups"), broadTable(groups, open)));
+  else parts.push(hiddenTable(forest, go, LISTED));
   const { misfits } = payload;
   if (misfits) {
     const among =
@@ -62,7 +71,7 @@ export function overview(forest: Forest, go: Go, most = LISTED): Node[] {
   return parts;
 }
 
-function hiddenTable(forest: Forest, go: Go, most: number): HTMLElement {
+export function hiddenTable(forest: Forest, go: Go, most: number): HTMLElement {
   const hidden: number[] = [];
   for (const node of forest.order) if (!payload.observed[node]) hidden.push(node);
   if (hidden.length === 0)

@@ -1,6 +1,6 @@
-/** Draws a layout on a canvas: edges, nodes, and the labels that there is room for. */
+/** Draws a layout: edges, nodes, and the labels that there is room for. */
 import type { Forest } from "./forest";
-import { grouped, title } from "./format";
+import { paintLabels } from "./labels";
 import type { Layout } from "./layout";
 import { payload } from "./payload";
 import type { Colours } from "./theme";
@@ -20,43 +20,12 @@ export interface Marks {
 
 const WIDTHS = 6;
 const CURVED_UP_TO = 4000;
-const MOST_LABELS = 420;
 
-/** Rectangles that are taken, in cells of a grid. */
-class Room {
-  private readonly taken: Uint8Array;
-  private readonly columns: number;
-  private readonly rows: number;
-  constructor(
-    private readonly width: number,
-    private readonly height: number,
-    private readonly cell = 6,
-  ) {
-    this.columns = Math.ceil(width / cell);
-    this.rows = Math.ceil(height / cell);
-    this.taken = new Uint8Array(this.columns * this.rows);
-  }
-
-  /** Takes the cells under some points of a line of text, unless one is taken. */
-  take(x: number, y: number, length: number, angle: number, thick: number): boolean {
-    const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
-    const cells: number[] = [];
-    for (let across = -thick / 2; across <= thick / 2; across += this.cell / 2) {
-      for (let along = 0; along <= length; along += this.cell) {
-        const [px, py] = [x + along * cos - across * sin, y + along * sin + across * cos];
-        if (px < 0 || py < 0 || px >= this.width || py >= this.height) continue;
-        const cell = Math.floor(py / this.cell) * this.columns + Math.floor(px / this.cell);
-        if (this.taken[cell]) return false;
-        cells.push(cell);
-      }
-    }
-    for (const cell of cells) this.taken[cell] = 1;
-    return true;
-  }
-}
+/** What is drawn on: a canvas, or an SVG image in the making. */
+export type Pen = CanvasRenderingContext2D & { newPath?: () => Path2D };
 
 export function paint(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   size: { width: number; height: number },
   forest: Forest,
   layout: Layout,
@@ -67,6 +36,7 @@ export function paint(
   const { width, height } = size;
   const { k, x: dx, y: dy } = transform;
   const { visible, x, y } = layout;
+  const newPath = context.newPath ?? (() => new Path2D());
   context.fillStyle = colours.background;
   context.fillRect(0, 0, width, height);
   const slot = layout.slot * k;
@@ -90,32 +60,33 @@ export function paint(
     const strength = payload.strengths[forest.edge(node, parent)] ?? 0.3;
     const bucket = isSmall(node) ? -1 : Math.min(WIDTHS - 1, Math.floor(strength * WIDTHS));
     const isDoubtful = (payload.supports[forest.edge(node, parent)] ?? 1) < 0.5;
-    const key = `${bucket} ${colour(node)} ${isDoubtful ? "dashed" : ""}`;
+    const key = `${bucket} ${colour(node)} ${isDoubtful ? "dashed" : "whole"} ${forest.hasGroups && forest.branch[node] < 0 ? "faint" : ""}`;
     let path = paths.get(key);
-    if (!path) paths.set(key, (path = new Path2D()));
+    if (!path) paths.set(key, (path = newPath()));
     path.moveTo(x1, y1);
     if (!isCurved) path.lineTo(x2, y2);
     else if (layout.name === "layered") path.bezierCurveTo((x1 + x2) / 2, y1, (x1 + x2) / 2, y2, x2, y2);
     else {
       // Leaves its parent outwards and arrives from the middle.
-      const [px, py, cx, cy] = [x[parent], y[parent], x[node], y[node]];
-      const far = (Math.hypot(px, py) + Math.hypot(cx, cy)) / 2;
-      const [a, b] = [px === 0 && py === 0 ? layout.angle[node] : layout.angle[parent], layout.angle[node]];
-      const control = (angle: number): [number, number] => [far * Math.cos(angle) * k + dx, far * Math.sin(angle) * k + dy];
+      const far = (layout.far[parent] + layout.far[node]) / 2;
+      const [a, b] = [layout.turn[layout.far[parent] === 0 ? node : parent], layout.turn[node]];
+      const [rx, ry] = layout.radii;
+      const control = (turn: number): [number, number] => [rx * far * Math.cos(turn) * k + dx, ry * far * Math.sin(turn) * k + dy];
       path.bezierCurveTo(...control(a), ...control(b), x2, y2);
     }
   }
   context.lineCap = "round";
   // The faint ones first.
   const ordered = [...paths].map(([key, path]) => {
-    const [bucket, stroke, dash] = key.split(" ");
-    return { bucket: Number(bucket), stroke, dash: dash ? [7 * scale, 6 * scale] : [], path };
+    const [bucket, stroke, dash, faint] = key.split(" ");
+    // What belongs to no group stands behind what does.
+    return { bucket: Number(bucket), stroke, dash: dash === "dashed" ? [7 * scale, 6 * scale] : [], isFaint: faint === "faint", path };
   });
-  ordered.sort((a, b) => a.bucket - b.bucket);
-  for (const { bucket, stroke, dash, path } of ordered) {
+  ordered.sort((a, b) => Number(b.isFaint) - Number(a.isFaint) || a.bucket - b.bucket);
+  for (const { bucket, stroke, dash, isFaint, path } of ordered) {
     context.setLineDash(dash);
     context.strokeStyle = stroke;
-    context.globalAlpha = bucket < 0 ? 0.16 : 0.5 + 0.08 * bucket;
+    context.globalAlpha = (isFaint ? 0.5 : 1) * (bucket < 0 ? 0.16 : 0.5 + 0.08 * bucket);
     context.lineWidth = bucket < 0 ? 0.5 : Math.max(0.4, (0.8 + (4.2 * bucket) / (WIDTHS - 1)) * scale);
     context.stroke(path);
   }
@@ -135,7 +106,7 @@ export function paint(
     const stroke = colour(node);
     const kind = isObserved ? discs : rings;
     let path = kind.get(stroke);
-    if (!path) kind.set(stroke, (path = new Path2D()));
+    if (!path) kind.set(stroke, (path = newPath()));
     const radius = (isObserved ? 3.6 : 3.4 + Math.min(4, Math.log2(1 + forest.leaves[node]) * 0.6)) * scale;
     if (radius < 1.4) path.rect(px - radius, py - radius, 2 * radius, 2 * radius);
     else {
@@ -162,11 +133,11 @@ export function paint(
     context.fill();
   }
   marked(context, layout, transform, colours, marks, scale);
-  labels(context, size, forest, layout, transform, colours, marks, slot, colour);
+  paintLabels(context, size, forest, layout, transform, colours, marks, slot, colour);
 }
 
 function marked(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   layout: Layout,
   { k, x: dx, y: dy }: Transform,
   colours: Colours,
@@ -189,103 +160,4 @@ function marked(
   for (const node of marks.matches) if (on.has(node)) ring(node, Math.max(4, 7 * scale), colours.halo);
   if (marks.hovered >= 0 && on.has(marks.hovered)) ring(marks.hovered, Math.max(5, 9 * scale), null);
   if (marks.selected >= 0 && on.has(marks.selected)) ring(marks.selected, Math.max(6, 11 * scale), colours.halo);
-}
-
-function labels(
-  context: CanvasRenderingContext2D,
-  { width, height }: { width: number; height: number },
-  forest: Forest,
-  layout: Layout,
-  { k, x: dx, y: dy }: Transform,
-  colours: Colours,
-  marks: Marks,
-  slot: number,
-  colour: (node: number) => string,
-): void {
-  const { x, y, angle } = layout;
-  const isRadial = layout.name === "radial";
-  // First what is marked, then hidden nodes by the size of what they stand for, then leaves.
-  const hasRoom = slot >= 8.5;
-  const candidates: number[] = [];
-  for (const node of layout.visible) {
-    const isMarked = node === marks.selected || node === marks.hovered || marks.matches.has(node);
-    const [px, py] = [x[node] * k + dx, y[node] * k + dy];
-    if (px < -160 || py < -160 || px > width + 160 || py > height + 160) continue;
-    if (payload.observed[node] && !hasRoom && !isMarked) continue;
-    candidates.push(node);
-  }
-  const rank = (node: number) => {
-    if (node === marks.selected) return 5e9;
-    if (node === marks.hovered) return 4e9;
-    if (marks.matches.has(node)) return 3e9;
-    if (payload.observed[node]) return hasRoom ? 2e9 : 0;
-    return (forest.isHead[node] ? 1e9 : 0) + forest.leaves[node];
-  };
-  candidates.sort((a, b) => rank(b) - rank(a) || a - b);
-  const room = new Room(width, height);
-  const size = Math.round(Math.min(13, Math.max(8.5, slot * 0.9)) * 2) / 2;
-  // In a crowd a name for every corner of the picture is enough.
-  const n_hidden = candidates.reduce((sum, node) => sum + 1 - payload.observed[node], 0);
-  let hiddenLeft = n_hidden <= 60 ? n_hidden : Math.max(12, Math.round((width * height) / 26000));
-  let drawn = 0;
-  context.textBaseline = "middle";
-  context.lineJoin = "round";
-  for (const node of candidates) {
-    if (drawn >= MOST_LABELS) break;
-    if (!payload.observed[node] && hiddenLeft <= 0) continue;
-    const [px, py] = [x[node] * k + dx, y[node] * k + dy];
-    const isObserved = payload.observed[node] === 1;
-    const isEnd = isObserved && !forest.hasChildren(node);
-    const isShut = forest.collapsed[node] === 1;
-    const isStrong = node === marks.selected || node === marks.hovered;
-    context.font = `${isObserved ? 400 : 600} ${isObserved ? size : Math.min(size, 11.5)}px system-ui, sans-serif`;
-    let text = isObserved ? title(node, 32) : title(node, 20, isStrong || isShut ? 3 : width < 600 ? 1 : 2);
-    if (isShut) text += `  +${grouped(forest.leaves[node])}`;
-    const length = context.measureText(text).width;
-    let [turn, gap, align] = [0, 8, "left" as CanvasTextAlign];
-    let [tx, ty] = [px, py];
-    if (isEnd || isShut) {
-      if (isRadial) {
-        turn = angle[node];
-        if (Math.cos(turn) < -1e-6) {
-          turn += Math.PI;
-          align = "right";
-          gap = -gap;
-        }
-      }
-      if (isShut || isStrong) gap *= 1.8;
-      tx += gap * Math.cos(turn);
-      ty += gap * Math.sin(turn);
-    } else {
-      // Above the node, on paper of its own.
-      align = "center";
-      tx = Math.max(length / 2 + 4, Math.min(width - length / 2 - 4, tx));
-      ty -= 14;
-    }
-    const start = align === "left" ? 0 : align === "right" ? -length : -length / 2;
-    const free = room.take(
-      tx + start * Math.cos(turn),
-      ty + start * Math.sin(turn),
-      length,
-      turn,
-      isEnd ? Math.min(8, slot * 0.7) : 13,
-    );
-    // Names of leaves stand side by side: their slots are wide enough.
-    if (!free && !isStrong && !(isEnd && hasRoom)) continue;
-    drawn++;
-    if (!isObserved) hiddenLeft--;
-    context.save();
-    context.translate(tx, ty);
-    context.rotate(turn);
-    context.textAlign = align;
-    context.direction = "ltr";
-    if (!isEnd) {
-      context.strokeStyle = colours.background;
-      context.lineWidth = 4;
-      context.strokeText(text, 0, 0);
-    }
-    context.fillStyle = isStrong ? colours.accent : isObserved ? colours.ink : colour(node);
-    context.fillText(text, 0, 0);
-    context.restore();
-  }
 }

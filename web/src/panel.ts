@@ -1,6 +1,8 @@
 /** Details of a node: what its states mean, its rows, its neighbours. */
 import { element, isolated } from "./dom";
 import type { Forest } from "./forest";
+import { belongs, groupSections, type Open } from "./grouppanel";
+import { ALL, type Groups } from "./groups";
 import { cut, grouped, hasLabels, labelOf, number, oneLine, percent, stateLabel, title } from "./format";
 import { misfitTable } from "./overview";
 import { payload, readDetails, type Entry, type Row } from "./payload";
@@ -38,7 +40,8 @@ export function nodePanel(
   forest: Forest,
   node: number,
   go: Go,
-  actions: { back: () => void; centre: () => void; toggle: () => void },
+  actions: { back: () => void; centre: () => void; toggle: () => void; tree: () => void; open: Open },
+  groups: Groups,
 ): Node[] {
   const isObserved = payload.observed[node] === 1;
   const kind = payload.kinds[node];
@@ -64,21 +67,29 @@ export function nodePanel(
         isolated(oneLine(payload.names[node]), { class: "long" }),
         ` in the model · ${grouped(forest.leaves[node])} observed below`,
       ),
+    belongs(groups, node, actions.open),
     element(
       "div",
       { class: "buttons" },
       isInner &&
         element(
           "button",
-          { type: "button", id: "toggle-node", click: actions.toggle },
+          { type: "button", id: "toggle-node", class: "tree-only", click: actions.toggle },
           forest.collapsed[node] ? "Expand" : "Collapse",
         ),
-      element("button", { type: "button", click: actions.centre, disabled: forest.parent[node] < 0 }, "Look from here"),
+      element(
+        "button",
+        { type: "button", class: "tree-only", click: actions.centre, disabled: forest.parent[node] < 0 },
+        "Look from here",
+      ),
+      element("button", { type: "button", class: "map-only", click: actions.tree }, "Show in the tree"),
     ),
   );
   const { profiles, rows } = readDetails();
   const own = rows[node];
   const parts: (Node | null)[] = [head];
+  const group = groups.around(node);
+  if (group !== ALL) parts.push(...groupSections(groups, group, go, actions.open));
   if (isDiscrete) parts.push(stateList(node, own?.shares));
   else if (n === 2 && payload.family !== "tree") {
     parts.push(
@@ -338,7 +349,7 @@ function neighbours(forest: Forest, node: number, go: Go): HTMLElement | null {
     ),
   );
   const note = columns.some(([name]) => name === "Support")
-    ? "Support is how probable the split is: by a test of the rows, or else the share of bootstrap replicates that have it."
+    ? "Support is how surely the data set the two sides apart."
     : null;
   const more = edges.length > most ? element("p", { class: "note" }, `… and ${grouped(edges.length - most)} more`) : null;
   return section(

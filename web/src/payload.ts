@@ -18,8 +18,32 @@ export interface Payload {
   marginals: number[][];
   shownStates: Record<number, number[]>;
   members: { name: string; labels: number }[];
+  /** What hidden nodes are called. */
+  nodeLabels: (string | null)[];
+  /** Groups of variables, each before the finer ones inside it. */
+  groups: Group[];
   fit: Fit;
   misfits: MisfitTable | null;
+}
+
+export interface Group {
+  /** The hidden node; none for the group of what belongs to no other. */
+  node: number | null;
+  label: string;
+  /** 1 for the broad groups. */
+  level: number;
+  /** Place in the list. */
+  parent: number | null;
+  /** Observed nodes, the most telling first, and what the node says about them in nats. */
+  variables: number[];
+  information: number[];
+  hidden: number[];
+  /** In words. */
+  states: string[];
+  /** Of the rows that are not in the first state. */
+  share: number | null;
+  support: number | null;
+  description: string;
 }
 
 export interface Details {

@@ -3,8 +3,10 @@ import { element, find } from "./dom";
 import type { Forest } from "./forest";
 import { grouped, number, percent, title } from "./format";
 import { layout, type Layout, type LayoutName } from "./layout";
+import { CROWD, groupWidth } from "./labels";
 import { paint, type Marks, type Transform } from "./painter";
 import { payload } from "./payload";
+import { drawn } from "./svg";
 import { colours, onTheme } from "./theme";
 
 const REACH = 14;
@@ -13,7 +15,13 @@ const SLOW = 10;
 /** How much more than the view a picture that is moved about shows, to every side. */
 const MARGIN = 0.3;
 /** Room around a picture without names. */
-const BARE = { left: 28, right: 28, top: 60, bottom: 40 };
+const BARE = { left: 24, right: 24, top: 22, bottom: 22 };
+/** Room for names of groups beside a crowd, and above and below it. */
+const BESIDE = 165;
+const ABOVE = 52;
+/** Characters of leaves' names that are tried, and the share of the room that the tree has at least. */
+const NAME_LENGTHS = [32, 26, 21, 17];
+const LEAST_OF_ROOM = 0.66;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Picture {
@@ -124,52 +132,72 @@ export class Picture {
     this.draw();
   }
 
-  /** Room that names of leaves and the tools need in the layered picture. */
-  private padding(): { left: number; right: number; top: number; bottom: number } {
+  /** Room that names need around the picture. */
+  private padding(isCrowd: boolean): { left: number; right: number; top: number; bottom: number } {
     const { width } = this.size;
-    return { left: Math.min(60, 0.08 * width), right: Math.min(190, 0.36 * width), top: 60, bottom: 36 };
+    if (isCrowd && !this.forest.hasGroups) return BARE;
+    const beside = Math.min(BESIDE, groupWidth(this.forest) + 30, (this.name === "layered" ? 0.4 : 0.24) * width);
+    if (this.name === "layered") {
+      const right = isCrowd ? beside + 20 : 190;
+      return { left: Math.min(40, 0.06 * width), right: Math.min(right, 0.36 * width), top: 22, bottom: 22 };
+    }
+    if (!isCrowd) return BARE;
+    return { left: beside, right: beside, top: ABOVE, bottom: ABOVE };
+  }
+
+  /** Whether the leaves stand too near each other for names when all are seen. */
+  private isCrowd(): boolean {
+    const { width, height } = this.size;
+    const n = this.forest.visible().length;
+    const way = this.name === "layered" ? height - 44 : 2.4 * (width - 60 + height - 60) * 0.62;
+    return way / Math.max(1, 0.8 * n) < CROWD;
   }
 
   private aspect(): number {
-    const { left, right, top, bottom } = this.padding();
+    const { left, right, top, bottom } = this.padding(this.isCrowd());
     return Math.max(0.2, (this.size.width - left - right) / Math.max(1, this.size.height - top - bottom));
   }
 
   private fitting(plan: Layout): Transform {
     const { bounds, name, slot } = plan;
     const { width, height } = this.size;
-    let pad = name === "layered" ? this.padding() : BARE;
     const [left, top, right, bottom] = bounds;
-    const largest = () => {
+    const largest = (pad: typeof BARE) => {
       const across = (width - pad.left - pad.right) / Math.max(1, right - left);
       const down = (height - pad.top - pad.bottom) / Math.max(1, bottom - top);
       return Math.min(across, down, 1.6);
     };
-    let k = largest();
-    // Leaves without names need no room for them.
-    if (name === "layered" && k * slot < 6) pad = BARE;
-    k = largest();
+    let pad = this.padding(false);
+    let k = largest(pad);
+    const isCrowd = k * slot < CROWD;
+    if (isCrowd) k = largest((pad = this.padding(true)));
     const middle = { x: (pad.left + width - pad.right) / 2, y: (pad.top + height - pad.bottom) / 2 };
     if (name === "radial") {
-      if (k * slot > 6) k = this.withNames(plan, k, middle);
+      if (!isCrowd) k = this.withNames(plan, k, middle);
       return { k, ...middle };
     }
     return { k, x: middle.x - (k * (left + right)) / 2, y: middle.y - (k * (top + bottom)) / 2 };
   }
 
-  /** The scale at which the names around a radial picture fit too, unless that makes it much smaller. */
+  /** The scale at which the names around a radial picture fit too; where they would make it much smaller, they are cut. */
   private withNames(plan: Layout, most: number, middle: { x: number; y: number }): number {
     const across = Math.min(middle.x, this.size.width - middle.x) - 6;
-    const down = Math.min(middle.y - 34, this.size.height - middle.y) - 6;
+    const down = Math.min(middle.y, this.size.height - middle.y) - 6;
+    const each = 0.58 * Math.min(13, Math.max(8.5, most * plan.slot * 0.7));
+    const ends = [...plan.visible].filter((node) => this.forest.collapsed[node] === 1 || !this.forest.hasChildren(node));
+    const names = ends.map((node) => title(node, NAME_LENGTHS[0]).length + (this.forest.collapsed[node] ? 8 : 0));
     let k = most;
-    for (const node of plan.visible) {
-      const isEnd = this.forest.collapsed[node] === 1 || !this.forest.hasChildren(node);
-      if (!isEnd) continue;
-      const [cos, sin] = [Math.abs(Math.cos(plan.angle[node])), Math.abs(Math.sin(plan.angle[node]))];
-      const far = Math.hypot(plan.x[node], plan.y[node]);
-      const length = 14 + 6.9 * Math.min(this.forest.collapsed[node] ? 60 : 32, title(node, 32).length);
-      if (cos > 0.05) k = Math.min(k, (across - length * cos) / (far * cos));
-      if (sin > 0.05) k = Math.min(k, (down - length * sin) / (far * sin));
+    for (const nameLength of NAME_LENGTHS) {
+      plan.nameLength = nameLength;
+      k = most;
+      ends.forEach((node, ix) => {
+        const [cos, sin] = [Math.abs(Math.cos(plan.angle[node])), Math.abs(Math.sin(plan.angle[node]))];
+        const length = 14 + each * Math.min(nameLength, names[ix]);
+        const [x, y] = [Math.abs(plan.x[node]), Math.abs(plan.y[node])];
+        if (x > 1) k = Math.min(k, (across - length * cos) / x);
+        if (y > 1) k = Math.min(k, (down - length * sin) / y);
+      });
+      if (k >= LEAST_OF_ROOM * most) return k;
     }
     return Math.max(k, 0.5 * most);
   }
@@ -200,6 +228,7 @@ export class Picture {
     const { k } = this.view;
     const [px, py] = [this.plan.x[node] * k + this.view.x, this.plan.y[node] * k + this.view.y];
     const { width, height } = this.size;
+    if (!this.canvas.clientWidth) return;
     const isReadable = this.plan.slot * k >= 5;
     if (isReadable && px > 60 && py > 60 && px < width - 60 && py < height - 60) return this.redraw();
     this.isFitted = false;
@@ -223,11 +252,31 @@ export class Picture {
   }
 
   private draw(): void {
+    if (!this.canvas.clientWidth) return;
     const start = performance.now();
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     paint(this.context, this.size, this.forest, this.plan, this.view, colours(), this.marks);
     this.cost = performance.now() - start;
     this.still = null;
+  }
+
+  /** The picture as shown, as an SVG image. */
+  image(): SVGSVGElement {
+    const { width, height } = this.size;
+    return drawn(width, height, (pen) =>
+      paint(pen, this.size, this.forest, this.plan, this.view, colours(), { ...this.marks, hovered: -1 }),
+    );
+  }
+
+  /** The picture as shown, in twice as many pixels. */
+  bitmap(): HTMLCanvasElement {
+    const { width, height } = this.size;
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [2 * width, 2 * height];
+    const context = canvas.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
+    context.scale(2, 2);
+    paint(context, this.size, this.forest, this.plan, this.view, colours(), { ...this.marks, hovered: -1 });
+    return canvas;
   }
 
   /** A frame of a gesture. */

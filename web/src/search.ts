@@ -1,6 +1,7 @@
 /** Search: names of observed and hidden variables, and what hidden ones are about. */
 import { announce, element, find, isolated } from "./dom";
-import { cut, grouped, oneLine, title } from "./format";
+import { cut, grouped, groupTitle, oneLine, title } from "./format";
+import { ALL, type Groups } from "./groups";
 import { payload } from "./payload";
 
 const LISTED = 40;
@@ -12,11 +13,19 @@ const plain = (text: string) =>
     .replace(/[\u0300-\u036f]/g, "")
     .toLowerCase();
 
-export function startSearch(choose: (node: number) => void, mark: (nodes: Set<number>) => void): void {
+/** The finest group that a variable is in. */
+function inGroup(groups: Groups, node: number): HTMLElement | null {
+  const group = groups.finest[node];
+  if (group === ALL || groups.around(node) === group) return null;
+  return element("span", { class: "in-group" }, "in ", isolated(groupTitle(groups.all[group].label, 24, 2)));
+}
+
+export function startSearch(groups: Groups, choose: (node: number) => void, mark: (nodes: Set<number>) => void): void {
   const input = find<HTMLInputElement>("search");
   const list = find("results");
   // Only the beginning of a very long name can be searched.
   let keys: string[] | null = null;
+  let labels: string[] | null = null;
   let results: number[] = [];
   let active = -1;
   const keyOf = (node: number) => plain(payload.names[node].slice(0, 500));
@@ -49,13 +58,15 @@ export function startSearch(choose: (node: number) => void, mark: (nodes: Set<nu
       return;
     }
     keys ??= payload.names.map((_, node) => keyOf(node));
+    labels ??= payload.nodeLabels.map((label) => plain(label ?? ""));
     const known = keys;
     const found: { node: number; rank: number }[] = [];
     for (let node = 0; node < known.length; node++) {
       const at = known[node].indexOf(query);
       // Beginnings first, then inside a name, then hidden nodes that are about it.
       if (at >= 0) found.push({ node, rank: at === 0 ? (known[node].length === query.length ? 0 : 1) : 2 });
-      else if (payload.topics[node].some((leaf) => known[leaf].includes(query))) found.push({ node, rank: 3 });
+      else if (payload.topics[node].some((leaf) => known[leaf].includes(query)) || labels[node].includes(query))
+        found.push({ node, rank: 3 });
     }
     found.sort((a, b) => a.rank - b.rank || a.node - b.node);
     results = found.map((it) => it.node);
@@ -79,6 +90,7 @@ export function startSearch(choose: (node: number) => void, mark: (nodes: Set<nu
         },
         element("span", { class: `dot ${payload.observed[node] ? "observed" : "hidden-node"}`, "aria-hidden": "true" }),
         isolated(title(node, 60), { class: "name" }),
+        inGroup(groups, node),
         !payload.observed[node] && element("span", { class: "code" }, oneLine(cut(payload.names[node], 12))),
       ),
     );

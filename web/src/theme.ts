@@ -8,7 +8,10 @@ export interface Colours {
   line: string;
   accent: string;
   halo: string;
+  /** Of broad groups, or of branches where there are none. */
   branches: string[];
+  /** Behind cells of the map, mixed with a group's colour. */
+  tint: number;
 }
 
 const LIGHT: Colours = {
@@ -18,7 +21,8 @@ const LIGHT: Colours = {
   line: "#aab3b8",
   accent: "#0b6e63",
   halo: "#0b6e6333",
-  branches: ["#1c7a70", "#a8622a", "#5a61b5", "#a84a70", "#5f7d2a", "#2d76a8", "#8a5aa0", "#a8812a", "#4d6b7d", "#b0523f"],
+  tint: 0.14,
+  branches: ["#1c7a70", "#a8622a", "#5a61b5", "#a84a70", "#5f7d2a", "#2d76a8", "#8a5aa0", "#a8812a", "#4d6b7d", "#b0523f", "#3f8f4f", "#7b4bb8", "#8c6b50", "#c23b6b", "#2f8f9d", "#7d7a1f", "#4a55d0", "#b05f95", "#5b7f6a", "#96502f"],
 };
 
 const DARK: Colours = {
@@ -28,7 +32,8 @@ const DARK: Colours = {
   line: "#5b666d",
   accent: "#58c9b9",
   halo: "#58c9b940",
-  branches: ["#58c0b2", "#d99a62", "#9aa0ee", "#e086ab", "#a3c266", "#70b5e2", "#c297d8", "#d9b45e", "#93b1c2", "#e58a77"],
+  tint: 0.2,
+  branches: ["#58c0b2", "#d99a62", "#9aa0ee", "#e086ab", "#a3c266", "#70b5e2", "#c297d8", "#d9b45e", "#93b1c2", "#e58a77", "#7fcf8c", "#b594f0", "#c9a98d", "#f07ca2", "#6fcbd8", "#bdb957", "#98a4ff", "#dba0c8", "#9dbfab", "#d08b66"],
 };
 
 type Choice = "light" | "dark";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { launch, open } from "./browser.mjs";
-import { bigPage, clinicPage, folder, learnedClinicPage, namedPage, run, write } from "./pages.mjs";
+import { bigPage, clinicPage, folder, largePage, learnedClinicPage, namedPage, run, write } from "./pages.mjs";
 
 let browser;
 before(async () => {
@@ -37,6 +37,43 @@ const choose = async (page, text) => {
   await page.fill("#search", text);
   await page.press("#search", "Enter");
 };
+
+const saved = async (page, note) => {
+  await page.click("#downloads-button");
+  const waiting = page.waitForEvent("download");
+  await page.click(`#downloads button:has-text("Picture as shown"):has-text("${note}")`);
+  return (await waiting).path();
+};
+const savedText = async (page, note) => readFileSync(await saved(page, note), "utf8");
+
+/** Labels of an SVG image that cover each other, by the corners of their turned boxes; a little of a line's height is air. */
+function overlaps(text) {
+  const image = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  document.body.append(image);
+  const boxes = [...image.querySelectorAll("text")]
+    .filter((it) => it.getAttribute("fill") !== "none")
+    .map((it) => {
+      const box = it.getBBox();
+      const air = 0.2 * box.height;
+      const matrix = it.getCTM();
+      const corner = (x, y) => new DOMPoint(x, y).matrixTransform(matrix);
+      const [top, bottom] = [box.y + air, box.y + box.height - air];
+      const corners = [corner(box.x, top), corner(box.x + box.width, top), corner(box.x + box.width, bottom), corner(box.x, bottom)];
+      return { text: it.textContent, corners };
+    });
+  image.remove();
+  const apart = (a, b) =>
+    [a, b].some(({ corners: [p, q, , r] }) =>
+      [q, r].some((end) => {
+        const axis = [end.x - p.x, end.y - p.y];
+        const along = (box) => box.corners.map((it) => it.x * axis[0] + it.y * axis[1]);
+        return Math.max(...along(a)) <= Math.min(...along(b)) || Math.max(...along(b)) <= Math.min(...along(a));
+      }),
+    );
+  const covered = [];
+  boxes.forEach((a, ix) => boxes.slice(ix + 1).forEach((b) => apart(a, b) || covered.push(`${a.text} / ${b.text}`)));
+  return { labels: boxes.length, covered };
+}
 
 describe("the clinic example", () => {
   let file;
@@ -94,7 +131,8 @@ describe("the clinic example", () => {
       const neighbour = page.locator(".neighbours .link").first();
       const name = await neighbour.textContent();
       await neighbour.click();
-      assert.ok((await page.textContent("#node-title")).includes(name.replace(/[\u2068\u2069]/g, "").split(",")[0]));
+      const plain = (text) => text.replace(/[\u2068\u2069]/g, "");
+      assert.ok(plain(await page.textContent("#node-title")).includes(plain(name).split(" · ")[0]));
     }));
 
   test("a click on a node in the picture opens it, and on nothing does not", () =>
@@ -304,6 +342,141 @@ describe("the clinic example", () => {
     }));
 });
 
+describe("a tree of 200 variables", () => {
+  let file;
+  before(() => {
+    file = largePage();
+  });
+
+  const crumbs = (page) => page.locator("#crumbs li").allTextContents();
+  const groups = (page) =>
+    page.evaluate(() => JSON.parse(document.getElementById("tree-data").textContent).groups.filter((it) => it.level === 1));
+
+  test("opens with its broad groups as a map, and a group opens to what is inside", () =>
+    on(file, async (page) => {
+      assert.equal(await page.getAttribute("#view-map", "aria-pressed"), "true");
+      assert.ok(await page.locator("#canvas").isHidden());
+      const broad = await groups(page);
+      assert.equal(await page.locator("#map .cell").count(), broad.length);
+      assert.deepEqual(await crumbs(page), ["All groups"]);
+      await page.locator("#map .cell").first().click({ position: { x: 30, y: 12 } });
+      assert.equal((await crumbs(page)).length, 2);
+      const panel = await page.textContent("#panel");
+      for (const text of ["In words", `Its variables: ${broad[0].variables.length}`]) assert.ok(panel.includes(text), text);
+      assert.equal(await page.textContent("#map-note"), broad[0].description);
+      await page.click("#crumbs button");
+      assert.deepEqual(await crumbs(page), ["All groups"]);
+      assert.equal(await page.locator("#map .cell").count(), broad.length);
+    }));
+
+  test("the map is walked with the keyboard", () =>
+    on(file, async (page) => {
+      await page.locator("#map .cell").first().focus();
+      await page.keyboard.press("ArrowDown");
+      const label = () => page.evaluate(() => document.activeElement.getAttribute("aria-label"));
+      const second = await label();
+      await page.keyboard.press("Enter");
+      assert.equal((await crumbs(page)).length, 2);
+      await page.keyboard.press("Backspace");
+      assert.deepEqual(await crumbs(page), ["All groups"]);
+      assert.equal(await label(), second);
+    }));
+
+  test("a search shows the variable with its group", () =>
+    on(file, async (page) => {
+      const [group] = await groups(page);
+      const name = await page.evaluate((node) => JSON.parse(document.getElementById("tree-data").textContent).names[node], group.variables[0]);
+      await page.fill("#search", name);
+      assert.match(await page.locator("#results [role=option]").first().textContent(), / ?in /);
+      await page.press("#search", "Enter");
+      assert.ok((await crumbs(page)).length >= 2);
+      assert.match(await page.textContent(".belongs"), /In the group/);
+      assert.equal(await page.locator(`[data-variable="${group.variables[0]}"]`).count(), 1);
+    }));
+
+  test("the table of groups is sorted and copied", () =>
+    on(file, async (page) => {
+      await page.keyboard.press("3");
+      const column = async (at) => (await page.locator(`.groups tbody td:nth-child(${at})`).allTextContents()).map(Number);
+      const heads = (await page.locator(".groups thead th").allTextContents()).map((it) => it.trim());
+      const at = heads.indexOf("Variables") + 1;
+      await page.click(".groups thead button:has-text('Variables')");
+      const sorted = await column(at);
+      assert.deepEqual(sorted, [...sorted].sort((a, b) => b - a));
+      assert.equal(await page.getAttribute(`.groups thead th:nth-child(${at})`, "aria-sort"), "descending");
+      await page.click("#downloads-button");
+      const waiting = page.waitForEvent("download");
+      await page.click("#downloads button:has-text('Table of groups')");
+      const lines = readFileSync(await (await waiting).path(), "utf8").trimEnd().split("\n").map((line) => line.split("\t"));
+      assert.equal(lines.length, sorted.length + 1);
+      assert.deepEqual(lines.slice(1).map((line) => Number(line[at - 1])), sorted);
+      await page.click("#copy-table");
+      await page.waitForFunction(() => /copied|allow/.test(document.querySelector(".table-tools").textContent));
+    }));
+
+  test("no label covers another, near or far, in either layout", () =>
+    on(file, async (page) => {
+      await page.click("#view-tree");
+      for (const layout of ["radial", "layered"]) {
+        await page.click(`#${layout}`);
+        await page.click("#fit");
+        for (let step = 0; step < 3; step++) {
+          await settle(page);
+          const { labels, covered } = await page.evaluate(overlaps, await savedText(page, "SVG"));
+          assert.ok(step > 0 || labels >= 5, `${labels} labels`);
+          assert.deepEqual(covered, []);
+          await page.click("#zoom-in");
+          await page.click("#zoom-in");
+        }
+      }
+    }));
+
+  test("map and tree are saved as SVG and PNG", () =>
+    on(file, async (page) => {
+      for (const view of ["map", "tree"]) {
+        await page.click(`#view-${view}`);
+        await settle(page);
+        const svg = await savedText(page, "SVG");
+        assert.ok(svg.startsWith("<svg") && !/<script|\son\w+=/.test(svg));
+        const png = readFileSync(await saved(page, "PNG"));
+        assert.deepEqual([...png.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
+        assert.ok(png.length > 10_000, `${png.length} bytes`);
+      }
+    }));
+
+  test("how to read it is behind ?, and Escape closes it", () =>
+    on(file, async (page) => {
+      await page.keyboard.press("?");
+      assert.ok((await page.textContent("#help")).includes("What is a group?"));
+      await page.keyboard.press("Escape");
+      assert.ok(await page.locator("#help").isHidden());
+    }));
+
+  test("prints on one or two pages", () =>
+    on(file, async (page) => {
+      for (const view of ["map", "tree"]) {
+        await page.click(`#view-${view}`);
+        await settle(page);
+        const pdf = (await page.pdf({ format: "A4" })).toString("latin1");
+        const pages = pdf.match(/\/Type\s*\/Page\b(?!s)/g).length;
+        assert.ok(pages <= 2, `${view}: ${pages} pages`);
+      }
+    }));
+
+  test("fits 400 pixels", () =>
+    on(
+      file,
+      async (page) => {
+        for (const view of ["map", "tree", "table"]) {
+          await page.click(`#view-${view}`);
+          await settle(page);
+          assert.deepEqual(await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]), [400, 400], view);
+        }
+      },
+      { viewport: { width: 400, height: 860 }, hasTouch: true },
+    ));
+});
+
 test("a bootstrapped model shows the support of its splits", () =>
   on(learnedClinicPage(), async (page) => {
     await choose(page, "h1");
@@ -475,6 +648,9 @@ describe("hostile names", () => {
 test("a tree of 20,000 nodes opens, is searched, collapsed and walked", () =>
   on(bigPage(), async (page) => {
     assert.equal(await page.textContent("#subtitle"), "12,000 observed · 8,661 hidden");
+    assert.ok((await page.locator("#map .cell").count()) >= 8);
+    await page.click("#view-tree");
+    await settle(page);
     // Only the lines in view exist.
     assert.ok((await page.locator("[role=treeitem]").count()) < 100);
     assert.ok((await nColours(page)) > 50);

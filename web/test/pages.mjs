@@ -40,6 +40,13 @@ export function learnedClinicPage() {
   return join(folder, "learned.html");
 }
 
+/** A random tree of 200 observed variables. */
+export function largePage() {
+  run("simulate", "--shape", "random", "--observed", "200", "--seed", "2", "--model", "large.json");
+  run("report", "large.json", "-o", "large.html");
+  return join(folder, "large.html");
+}
+
 /** A random tree of over 20,000 nodes. */
 export function bigPage() {
   run("simulate", "--shape", "random", "--observed", "12000", "--degree", "5", "--seed", "1", "--model", "big.json");

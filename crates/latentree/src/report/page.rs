@@ -16,8 +16,11 @@ use std::collections::BTreeMap;
 
 use self::content::Facts;
 use self::labels::Labels;
-use self::payload::{Details, Export, Fit, Misfit, MisfitTable, Payload, Row, Rows, Side, cut, finite, short};
+use self::payload::{
+    Details, Export, Fit, GROUP_LABEL, GroupEntry, Misfit, MisfitTable, Payload, Row, Rows, Side, cut, finite, short,
+};
 use self::rows::DataView;
+use super::Groups;
 use super::misfits::{Misfits, worst};
 use super::steps::Steps;
 use crate::data::BatchSource;
@@ -168,6 +171,8 @@ fn payload(
         let parent = parents[node.get()]?;
         tree.links(node).iter().find(|link| link.to == parent)
     };
+    let groups = view.model().map(Groups::of);
+    let label = |node: NodeIx| Some(cut(groups.as_ref()?.label(node)?, GROUP_LABEL));
     let payload = Payload {
         format: 1,
         title: cut(&options.title, 200),
@@ -191,6 +196,8 @@ fn payload(
         marginals: facts.marginals,
         shown_states: facts.shown_states,
         members: labels.members,
+        node_labels: tree.node_ixs().map(label).collect(),
+        groups: groups.as_ref().map(|groups| groups.all().iter().map(GroupEntry::new).collect()).unwrap_or_default(),
         fit: fit(view, options, data.as_ref().map(|(_, data)| &data.score)),
         misfits,
     };

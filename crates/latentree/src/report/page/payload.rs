@@ -4,6 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::index::NodeIx;
+use crate::report::Group;
+
+/// Characters of what a hidden node is called.
+pub(super) const GROUP_LABEL: usize = 200;
+/// Characters of what a group or a state is described by.
+const GROUP_DESCRIPTION: usize = 1000;
+
 /// What the page shows at first.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -34,8 +42,12 @@ pub(super) struct Payload {
     pub(super) marginals: Vec<Vec<f64>>,
     /// The states that are shown, for nodes with more.
     pub(super) shown_states: BTreeMap<usize, Vec<usize>>,
-    /// Members of groups.
+    /// Members of groups of columns.
     pub(super) members: Vec<Member>,
+    /// What hidden nodes are called; none for observed ones, and for trees without tables.
+    pub(super) node_labels: Vec<Option<String>>,
+    /// Groups of variables, the broad ones first, each before the finer ones inside it.
+    pub(super) groups: Vec<GroupEntry>,
     pub(super) fit: Fit,
     pub(super) misfits: Option<MisfitTable>,
 }
@@ -89,6 +101,47 @@ pub(super) struct Entry {
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) labels: i64,
+}
+
+/// A group of variables, as [`Groups::to_json`](crate::report::Groups::to_json) has it, with nodes in place of names.
+#[derive(Debug, Serialize)]
+pub(super) struct GroupEntry {
+    /// The hidden node; none for the group of what belongs to no other.
+    pub(super) node: Option<usize>,
+    pub(super) label: String,
+    pub(super) level: usize,
+    /// Place in the list.
+    pub(super) parent: Option<usize>,
+    /// Observed nodes, the most telling first.
+    pub(super) variables: Vec<usize>,
+    /// What the node says about them, in nats.
+    pub(super) information: Vec<f64>,
+    pub(super) hidden: Vec<usize>,
+    /// The states in words.
+    pub(super) states: Vec<String>,
+    pub(super) share: Option<f64>,
+    pub(super) support: Option<f64>,
+    pub(super) description: String,
+}
+
+impl GroupEntry {
+    /// What the page tells of a group.
+    pub(super) fn new(group: &Group) -> Self {
+        let ixs = |nodes: &mut dyn Iterator<Item = NodeIx>| nodes.map(NodeIx::get).collect();
+        Self {
+            node: group.node.map(NodeIx::get),
+            label: cut(&group.label, GROUP_LABEL),
+            level: group.level,
+            parent: group.parent,
+            variables: ixs(&mut group.variables.iter().map(|it| it.0)),
+            information: group.variables.iter().map(|it| short(it.1)).collect(),
+            hidden: ixs(&mut group.hidden.iter().copied()),
+            states: group.states.iter().map(|it| cut(&it.description, GROUP_DESCRIPTION)).collect(),
+            share: group.share.and_then(finite),
+            support: group.support.and_then(finite),
+            description: cut(&group.description, GROUP_DESCRIPTION),
+        }
+    }
 }
 
 /// A row: its number from 1, the posterior probability (or mean), and cells of the profile's first variables.

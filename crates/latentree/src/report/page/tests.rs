@@ -365,3 +365,30 @@ fn numbers_keep_four_digits() {
     }
     assert_eq!(finite(f64::NEG_INFINITY), None);
 }
+
+#[test]
+fn the_groups_of_the_page_are_those_of_the_model() {
+    for family in FAMILIES {
+        let model = random_model(3, family, 40);
+        let [tree, ..] = data(&page(&model, None, &PageOptions::new("groups"), &Silent).unwrap());
+        let name = |node: &Value| tree["names"][node.as_u64().unwrap() as usize].clone();
+        let names = |nodes: &Value| nodes.as_array().unwrap().iter().map(name).collect::<Value>();
+        let listed = Groups::of(&model).to_json(&model);
+        let (shown, listed) = (tree["groups"].as_array().unwrap(), listed.as_array().unwrap());
+        assert_eq!(shown.len(), listed.len());
+        for (shown, listed) in shown.iter().zip(listed) {
+            for same in ["label", "level", "description"] {
+                assert_eq!(shown[same], listed[same]);
+            }
+            assert_eq!(names(&shown["variables"]), listed["variables"]);
+            assert_eq!(names(&shown["hidden"]), listed["hidden"]);
+            let states: Value = listed["states"].as_array().unwrap().iter().map(|it| it["description"].clone()).collect();
+            assert_eq!(shown["states"], states);
+            if let Some(node) = shown["node"].as_u64() {
+                assert_eq!(tree["nodeLabels"][node as usize], listed["label"]);
+            }
+        }
+        let n_labels = tree["nodeLabels"].as_array().unwrap().iter().filter(|it| it.is_string()).count();
+        assert_eq!(n_labels, model.hidden().count());
+    }
+}
