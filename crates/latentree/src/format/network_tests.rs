@@ -202,7 +202,7 @@ fn errors_name_the_line_and_the_node() {
         ("bark | light", "bark | lihgt", "line 9: not valid BIF: \"bark\" has a parent \"lihgt\""),
         ("bark | light", "brak | light", "line 9: not valid BIF: probabilities of \"brak\""),
         ("variable light", "variable bark", "line 6: not valid BIF: variable \"bark\" is declared twice"),
-        ("[ 3 ] { 0, 1, 2 }", "[ 3 ] { 0, 1 }", "line 6: not valid BIF: \"3\" states announced, 2 given"),
+        ("[ 3 ] { 0, 1, 2 }", "[ 3 ] { 0, 1 }", "line 6: not valid BIF: \"3\" states declared, 2 given"),
         ("[ 3 ] { 0, 1, 2 }", "[ 3 ] { 0, 1, 1 }", "\"1\" appears twice"),
         ("type discrete [ 3 ]", "type continuous [ 3 ]", "only discrete"),
         ("comment */", "comment", "line 2: not valid BIF: a comment \"/*\" has no end"),

@@ -37,7 +37,7 @@ pub(super) fn cases() -> Vec<Case> {
             .says(["checksum"]),
         merge("moments with a byte of the checksum changed", with_byte(&good, good.len() - 1, good[good.len() - 1] ^ 1))
             .says(["checksum"]),
-        merge("moments with the magic changed", with_byte(&good, 0, b'X')).says(["begin"]),
+        merge("moments with the magic changed", with_byte(&good, 0, b'X')).says(["start"]),
         merge("moments of a future version", with_byte(&with_byte(&good, 8, 9), 12, 9)).says(["version 9", "1 to 1"]),
         merge("moments with a huge schema", with_byte(&good, 22, 1)).says(["schema"]),
         merge("moments with the schema changed", with_byte(&good, 24, b'[')).says(["schema"]),

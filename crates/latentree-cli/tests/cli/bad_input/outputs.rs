@@ -13,7 +13,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("schema that is not there", "describe data.csv --schema s.json").says(["cannot read s.json"]),
         case("Parquet that is a folder", "describe folder/../folder").says(["directory"]),
         case("table as Matrix Market", "sample model.json --rows 3 -o o.mtx").says(["o.mtx", "Matrix Market", ".csv"]),
-        case("Parquet as gzip", "sample model.json --rows 3 -o o.parquet.gz").says(["o.parquet.gz", "ending"]),
+        case("Parquet as gzip", "sample model.json --rows 3 -o o.parquet.gz").says(["o.parquet.gz", "extension"]),
         case("labels as libsvm", "sample model.json --rows 30 -o o.svm").says(["o.svm", "\"b\"", ".csv"]),
         case("posteriors as libsvm", "infer model.json data.csv -o o.svm").says(["o.svm"]),
     ];

@@ -101,7 +101,7 @@ pub(super) fn cases() -> Vec<Case> {
         ]),
         case("no column of the model", "score model.json d.csv").file("d.csv", "p,q\n1,2\n").says([
             "d.csv",
-            "none of the 4 columns",
+            "none of the 4 expected columns",
             "\"a\"",
             "header",
         ]),
@@ -143,7 +143,7 @@ pub(super) fn cases() -> Vec<Case> {
             .says(["e.csv", "looks like events", "--events patient_id,icd9"]),
         case("events for a model without their option", "score model.json e.csv")
             .file("e.csv", "patient,code\n1,A\n1,B\n")
-            .says(["none of the 4 columns", "--events"]),
+            .says(["none of the 4 expected columns", "--events"]),
         case("events without their columns", "describe e.csv --events patient,code").file("e.csv", "pat,code\n1,A\n").says([
             "--events",
             "\"patient\"",
