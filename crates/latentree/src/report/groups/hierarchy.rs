@@ -174,13 +174,15 @@ impl Hierarchy<'_> {
             centres.iter().map(|&centre| Share { variables: Vec::new(), hidden: vec![centre] }).collect();
         let mut rest = Share { variables: Vec::new(), hidden: Vec::new() };
         for &variable in variables {
-            match best_of_variable[variable].filter(|best| best.1 >= WEAK) {
+            let scale = self.scales[self.observed[variable].get()];
+            match best_of_variable[variable].filter(|best| !scale.is_below(WEAK, best.1)) {
                 Some((ix, share)) => shares[ix].variables.push((variable, share)),
                 None => rest.variables.push((variable, 0.0)),
             }
         }
         for &it in hidden.iter().filter(|it| !centres.contains(it)) {
-            match best_of_node[self.hidden[it].get()].filter(|best| best.1 >= WEAK) {
+            let node = self.hidden[it].get();
+            match best_of_node[node].filter(|best| !self.scales[node].is_below(WEAK, best.1)) {
                 Some((ix, _)) => shares[ix].hidden.push(it),
                 None => rest.hidden.push(it),
             }

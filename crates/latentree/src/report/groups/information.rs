@@ -17,6 +17,8 @@ const MOST_PAIRS: usize = 16 << 20;
 const ALL_PAIRS: usize = 4 << 20;
 /// Nats beyond which a walk of a large tree stops.
 pub(super) const LITTLE: f64 = 1e-5;
+/// Entropy in nats of an event in 2% of rows.
+const RARE: f64 = 0.098;
 /// Correlations are taken to be at most this far from ±1.
 const LEAST_NOISE: f64 = 1e-12;
 
@@ -32,7 +34,8 @@ pub(super) struct Says {
 /// What there is to say about a node: nats and shares of it.
 ///
 /// Of labels, the share is `I / H`, the part of the entropy; of numbers it is `1 − e^(−2I)`, which is ρ² of Gaussian variables. Shares let every
-/// variable count alike: in nats, a common word or a variable of many labels would outweigh many others.
+/// variable count alike: in nats, a common word or a variable of many labels would outweigh many others. Rare variables, of which there may be
+/// thousands, count less: their entropy is taken to be at least that of an event in 2% of rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Scale {
     /// Entropy of the labels in nats.
@@ -44,15 +47,22 @@ pub(super) enum Scale {
 impl Scale {
     pub(super) fn share(self, nats: f64) -> f64 {
         match self {
-            Self::Entropy(entropy) if entropy > 0.0 => (nats / entropy).min(1.0),
-            Self::Entropy(_) => 0.0,
+            Self::Entropy(entropy) => (nats / entropy.max(RARE)).min(1.0),
             Self::Number => -(-2.0 * nats).exp_m1(),
+        }
+    }
+
+    /// Whether a share is less than this part of what there is to say, also about a rare variable.
+    pub(super) fn is_below(self, part: f64, share: f64) -> bool {
+        match self {
+            Self::Entropy(entropy) => self.nats(share) < part * entropy || share <= 0.0,
+            Self::Number => share < part,
         }
     }
 
     pub(super) fn nats(self, share: f64) -> f64 {
         match self {
-            Self::Entropy(entropy) => share * entropy,
+            Self::Entropy(entropy) => share * entropy.max(RARE),
             Self::Number => -0.5 * (1.0 - share).max(LEAST_NOISE).ln(),
         }
     }
