@@ -134,7 +134,7 @@ export class GroupMap {
     }
     made.append(text(x + 16, at, fitted(facts.join(" · "), inner, SMALL), SMALL, look.muted));
     at += 7;
-    if (group.share !== null && at + 5 < y + height) {
+    if (group.share !== null && at + 4 < y + height) {
       const most = Math.min(inner, 240);
       made.append(
         svgElement("rect", { x: x + 16, y: at, width: most, height: 4, rx: 2, fill: look.line, "fill-opacity": 0.45 }),
