@@ -8,8 +8,12 @@ use crate::data::Rows;
 use crate::distance::Estimator;
 use crate::error::Result;
 use crate::format::ModelFile;
+use crate::observer::Observer as _;
 use crate::structure::LearnerName;
 use crate::support::{Collapse, CollapseOptions, Evidence, collapsed};
+
+/// Splits up to which all are tested without being asked for: many take longer than the search.
+const MAX_TESTED: usize = 300;
 
 impl Run<'_> {
     /// The model with the supports of its splits, after weak ones were taken out.
@@ -19,6 +23,15 @@ impl Run<'_> {
             return Ok(fitted);
         }
         let Fitted { file: ModelFile::LatentTree(model), .. } = fitted else { return Ok(fitted) };
+        let is_hidden = |node| !model.tree().is_observed(node);
+        let n_splits = model.tree().edges().filter(|edge| is_hidden(edge.a) && is_hidden(edge.b)).count();
+        let asked = self.options.structure.collapse.is_some() || self.options.structure.bootstrap.is_some();
+        if n_splits > MAX_TESTED && !asked {
+            self.observer.warn(&format!(
+                "the support of {n_splits} splits was not tested, since there are more than {MAX_TESTED}; give `structure.collapse` to test them"
+            ));
+            return Ok(Fitted { file: model.into(), ..fitted });
+        }
         let evidence = Evidence {
             rows,
             moments: if moments.are_of_other_columns() { None } else { Some(&moments.whole) },

@@ -175,7 +175,7 @@ fn moments_of_numbers_say_that_they_cannot_show_three_states() {
     let moments = fold(&mut data.source(), PairMoments::new(Arc::clone(data.schema())).unwrap(), &Silent).unwrap();
     let learned = Learning::new().hidden_states(Some(3)).run(Source::Moments(moments), &Silent).unwrap();
     assert!(learned.model().is_none());
-    assert!(learned.warnings.iter().any(|it| it.contains("cannot show 3 states")), "{:?}", learned.warnings);
+    assert!(learned.warnings.iter().any(|it| it.contains("cannot distinguish 3 hidden states")), "{:?}", learned.warnings);
 }
 
 #[test]

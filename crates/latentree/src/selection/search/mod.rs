@@ -121,14 +121,6 @@ impl<'a> Bench<'a> {
                 best = self.with_leaves(best, sweep < 3)?;
             }
             best = self.with_neighbourhoods(best, seed.wrapping_add(sweep as u64 * 1_000_003))?;
-            trace(|| {
-                format!(
-                    "  sweep {sweep} bic {:.1} hidden {} params {}",
-                    best.bic,
-                    best.net.n_hidden(),
-                    best.net.n_free(&self.columns)
-                )
-            });
             let share = if self.columns.of_variable.len() > WIDE { LEAST_SHARE_OF_MANY } else { LEAST_SHARE };
             if best.bic < before + LEAST_GAIN.max(share * best.bic.abs()) || self.observer.stop_early() {
                 break;
@@ -364,7 +356,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     let size = bench.columns.n_rows as f64 * n_variables as f64;
     let beginnings = beginnings(search, size, n_variables);
     let (kept, first_sweeps, sweeps) = match search.effort {
-        _ if size > VERY_LARGE => (1, 1, 3),
+        _ if size > VERY_LARGE => (1, 1, 1),
         _ if size > LARGE || n_variables > WIDE => (1, 1, if search.effort == Effort::Thorough { 40 } else { 10 }),
         Effort::Thorough => (4, 2, 40),
         _ if size < SMALL => (4, 2, 25),
@@ -377,9 +369,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
             break;
         }
         if let Some(begun) = bench.begin(beginning, moments, search)? {
-            let bic = begun.bic;
             let begun = bench.climb(begun, first_sweeps, search.seed.wrapping_add(at as u64 * 31))?;
-            trace(|| format!("{beginning:?} {bic:.1} -> {:.1}", begun.bic));
             found.push((at, begun));
         }
         observer.progress(at as u64 + 1);
@@ -389,7 +379,6 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     let mut best: Option<Found> = None;
     for (ix, (at, begun)) in found.into_iter().enumerate() {
         let further = if kept > 1 { bench.climb(begun, 3, search.seed.wrapping_add(500 + at as u64 * 31))? } else { begun };
-        trace(|| format!("further {:.1}", further.bic));
         if best.as_ref().is_none_or(|best| further.bic > best.bic) {
             best = Some(further);
         }
@@ -528,11 +517,4 @@ fn every(rows: &dyn Rows, step: usize, observer: &dyn Observer) -> Result<Datase
     let factor = if seen > 0.0 { all / seen } else { 1.0 };
     batches.iter_mut().filter_map(|batch| batch.weights.as_mut()).flatten().for_each(|weight| *weight *= factor);
     Ok(Dataset::new(Arc::clone(rows.schema()), batches))
-}
-
-/// Says how a search goes, for those who work on it.
-fn trace(message: impl FnOnce() -> String) {
-    if std::env::var_os("LT_TRACE").is_some() {
-        eprintln!("{}", message());
-    }
 }

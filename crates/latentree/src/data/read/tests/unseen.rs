@@ -82,7 +82,7 @@ fn items_of_events_that_a_schema_lacks_are_counted_and_named() {
     }
     let other = Fixture::new("e.csv", "id,code\n1,401 hypertension\n2,999\n");
     let message = other.error(&options).to_string();
-    assert!(message.contains("\"401 hypertension\"") && message.contains("is it \"401 Hypertension\"?"), "{message}");
+    assert!(message.contains("\"401 hypertension\"") && message.contains("did you mean \"401 Hypertension\"?"), "{message}");
     // Items that are to be ignored are not unknown.
     let ignored =
         ["401 hypertension", "999"].iter().fold(options, |options, name| options.kind(*name, crate::data::KindOverride::Ignore));
