@@ -168,10 +168,17 @@ fn symmetric_distances_give_a_symmetric_model() {
 #[test]
 fn diagnoses_give_a_model_that_explains_them_as_well_as_the_truth() {
     let folder = Folder::with_clinic();
+    let stages = |json: &serde_json::Value, needed: &[&str]| {
+        let names: Vec<&str> = json["stages"].as_array().unwrap().iter().filter_map(|stage| stage["name"].as_str()).collect();
+        assert!(needed.iter().all(|name| names.contains(name)), "{names:?}");
+    };
+    let quick = folder.json("learn clinic.csv --effort quick -o q.json");
+    assert_eq!((&quick["structure"], &quick["converged"]), (&json!("likelihood"), &json!(true)));
+    stages(&quick, &["moments", "distances", "triples", "em"]);
     let json = folder.json("learn clinic.csv -o m.json");
-    assert_eq!((&json["structure"], &json["converged"]), (&json!("likelihood"), &json!(true)));
-    let names: Vec<&str> = json["stages"].as_array().unwrap().iter().filter_map(|stage| stage["name"].as_str()).collect();
-    assert!(["moments", "distances", "triples", "em"].iter().all(|name| names.contains(name)), "{names:?}");
+    assert_eq!((&json["structure"], &json["converged"]), (&json!("search"), &json!(true)));
+    stages(&json, &["moments", "search", "support"]);
+    assert!(number(&json["bic"]) >= number(&quick["bic"]) - 1e-3, "{json} {quick}");
     let compared = folder.json("compare clinic.truth.json m.json");
     assert!(number(&compared["robinson_foulds_normalized"]) < 0.1 && compared["structure_error"] == 0.0, "{compared}");
     // The truth has 123 parameters: half as many units is what fitting them gains over it, on average.

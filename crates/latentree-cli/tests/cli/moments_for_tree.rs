@@ -54,10 +54,10 @@ fn parts_that_are_collected_by_one_plan_merge() {
     let [rows, moments] = ["rows.json", "both.json"].map(|model| score(&folder, model));
     assert!((rows - moments).abs() < 0.002 * rows.abs(), "{rows} {moments}");
     // Two plans do not merge, nor does a plan with none.
-    folder.succeed("moments south.csv --for tree.json -o own.moments");
-    folder.succeed("moments south.csv -o pairs.moments");
+    folder.succeed("moments north.csv --for tree.json -o own.moments");
+    folder.succeed("moments north.csv -o pairs.moments");
     for (other, words) in [("own", "plan"), ("pairs", "only one")] {
-        let outcome = folder.run(&format!("merge north.moments {other}.moments -o n.moments"));
+        let outcome = folder.run(&format!("merge south.moments {other}.moments -o n.moments"));
         assert!(outcome.code != Some(0) && outcome.stderr.contains(words), "{}", outcome.stderr);
     }
 }

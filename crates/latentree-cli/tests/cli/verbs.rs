@@ -328,7 +328,8 @@ fn the_number_of_threads_does_not_show_and_the_seed_does() {
         ("filled.csv", "infer mixed.json mixed.csv --impute -o", false),
         ("rows.csv", "score mixed.json mixed.csv --per-row", false),
         ("learned.json", "learn clinic.csv --structure clnj --bootstrap 6 -o", true),
-        ("learned.nwk", "learn mixed.csv -o", false),
+        ("learned.nwk", "learn mixed.csv --effort quick -o", false),
+        ("searched.json", "learn clinic.csv -o", true),
     ] {
         let bytes = |options: &str| {
             folder.succeed(&format!("{arguments} {name} {options}"));

@@ -9,7 +9,7 @@ use super::run::Run;
 use super::{Learning, Source, tree_over};
 use crate::data::row_order::by_content;
 use crate::data::{Rows, WeightedRows};
-use crate::error::{Error, Result};
+use crate::error::{Error, Place, Result};
 use crate::file;
 use crate::moments::wire::{Wire, schema_hash, to_wire};
 use crate::moments::{Accumulator as _, PairMoments, PairOptions};
@@ -57,7 +57,13 @@ impl MomentsFile {
         if rest.is_empty() {
             return Ok(Self { pairs, tree: None });
         }
-        let wire = Wire::read(&rest)?;
+        let wire = Wire::read(&rest).map_err(|error| {
+            Error::format(
+                Place::default(),
+                "latentree moments",
+                format!("after the end of the pairs there is no more than noise: {error}"),
+            )
+        })?;
         let tree: TreeMoments = wire.accumulator()?;
         if wire.schema != schema_hash(pairs.schema())? || tree.schema() != pairs.schema() {
             return Err(mismatch("its pairs", "its statistics of a tree", "they are of other columns; make it again"));

@@ -1,9 +1,9 @@
 //! The fourth stage: how sure each split is, and which ones stay.
 
-use super::ParameterMethod;
 use super::model::Fitted;
 use super::moments::Moments;
 use super::run::Run;
+use super::{Criterion, ParameterMethod};
 use crate::data::Rows;
 use crate::distance::Estimator;
 use crate::error::Result;
@@ -55,6 +55,8 @@ impl Run<'_> {
             Some(0.0) => Collapse::Off,
             Some(least) => Collapse::Below(least),
             None if self.tree.is_some() || self.options.structure.learner != LearnerName::Auto => Collapse::Off,
+            // Validation rows decide about the tree, not BIC.
+            None if self.criterion() == Some(Criterion::Validation) => Collapse::Off,
             None if !by_em.contains(&self.options.parameters.method) => Collapse::Off,
             None => Collapse::ByDefault,
         }

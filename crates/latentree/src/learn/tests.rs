@@ -133,7 +133,7 @@ fn the_order_of_rows_does_not_matter() {
         let fraction = Some(Validation::Fraction(0.2));
         let ways = [Learning::new(), Learning::new().bootstrap(Some(6)), Learning::new().validation(fraction)];
         // A search takes longer: once.
-        let searched = if seed == 0 { ways.to_vec() } else { Vec::new() };
+        let searched = if seed == 0 { ways[..2].to_vec() } else { Vec::new() };
         for learning in ways.into_iter().map(|it| it.effort(Effort::Quick)).chain(searched) {
             assert_eq!(learn(&learning, &data).file, learn(&learning, &shuffled).file, "seed {seed}");
         }

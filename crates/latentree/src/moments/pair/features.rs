@@ -161,7 +161,7 @@ fn survey_sparse(batch: &Batch, rows: &SparseRows, layout: &Layout, shifts: &[Op
         && rows.starts.windows(2).all(|pair| pair[0] <= pair[1])
         && rows.values.as_ref().is_none_or(|values| values.len() == stored);
     if !shaped {
-        return Err(Error::data(at(batch, 0), "the arrays of a batch of sparse rows do not fit together"));
+        return Err(Error::data(at(batch, 0), "the arrays of a batch of sparse rows are incompatible"));
     }
     // Without values every stored cell is a 1, which only a column of a single label does not have.
     let check = rows.values.is_some() || layout.schema.columns().iter().any(|column| column.kind.n_states() == Some(1));

@@ -377,15 +377,23 @@ fn the_groups_of_the_page_are_those_of_the_model() {
         let (shown, listed) = (tree["groups"].as_array().unwrap(), listed.as_array().unwrap());
         assert_eq!(shown.len(), listed.len());
         for (shown, listed) in shown.iter().zip(listed) {
+            // Long texts are cut.
+            let is_same = |shown: &Value, listed: &Value| match (shown.as_str(), listed.as_str()) {
+                (Some(shown), Some(listed)) => {
+                    shown == listed || shown.strip_suffix('…').is_some_and(|start| listed.starts_with(start))
+                }
+                _ => shown == listed,
+            };
             for same in ["label", "level", "description"] {
-                assert_eq!(shown[same], listed[same]);
+                assert!(is_same(&shown[same], &listed[same]));
             }
             assert_eq!(names(&shown["variables"]), listed["variables"]);
             assert_eq!(names(&shown["hidden"]), listed["hidden"]);
-            let states: Value = listed["states"].as_array().unwrap().iter().map(|it| it["description"].clone()).collect();
-            assert_eq!(shown["states"], states);
+            let (states, described) = (shown["states"].as_array().unwrap(), listed["states"].as_array().unwrap());
+            assert_eq!(states.len(), described.len());
+            assert!(states.iter().zip(described).all(|(shown, listed)| is_same(shown, &listed["description"])));
             if let Some(node) = shown["node"].as_u64() {
-                assert_eq!(tree["nodeLabels"][node as usize], listed["label"]);
+                assert!(is_same(&tree["nodeLabels"][node as usize], &listed["label"]));
             }
         }
         let n_labels = tree["nodeLabels"].as_array().unwrap().iter().filter(|it| it.is_string()).count();

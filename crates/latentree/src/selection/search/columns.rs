@@ -129,6 +129,13 @@ impl Columns {
         Ok(Self { n_rows, weights, weight, columns, of_variable: of_variable(schema) })
     }
 
+    /// Cells, of which a number is worth many labels: its density is computed for every state.
+    pub(super) fn size(&self) -> f64 {
+        const OF_A_NUMBER: f64 = 12.0;
+        let cells = |column: &Column| if column.is_discrete() { 1.0 } else { OF_A_NUMBER };
+        self.n_rows as f64 * self.columns.iter().map(cells).sum::<f64>()
+    }
+
     pub(super) fn n_chunks(&self) -> usize {
         self.n_rows.div_ceil(CHUNK)
     }

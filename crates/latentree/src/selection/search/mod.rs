@@ -328,8 +328,8 @@ enum Beginning {
 
 /// Rows that whole models are fitted to while the search goes on.
 const MOST_FITTED: usize = 100_000;
-/// Rows times variables above which few starts are taken through few sweeps.
-const LARGE: f64 = 8e6;
+/// Cells ([`Columns::size`]) above which few starts are taken through few sweeps.
+const LARGE: f64 = 3e6;
 /// Variables above which, likewise.
 const WIDE: usize = 400;
 /// Below it, many starts are.
@@ -353,7 +353,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     let journal: Option<&Journal> = data.journal();
     let fitted = JournaledRows::new(sparse.as_ref().map_or(fitted, |it| it), journal);
     let bench = Bench::new(&fitted, weight, search, observer)?;
-    let size = bench.columns.n_rows as f64 * n_variables as f64;
+    let size = bench.columns.size();
     let beginnings = beginnings(search, size, n_variables);
     let (kept, first_sweeps, sweeps) = match search.effort {
         _ if size > VERY_LARGE => (1, 1, 1),
