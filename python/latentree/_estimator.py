@@ -260,6 +260,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
+        # `predict_proba` gives the states of hidden variables; the checks of scikit-learn ask how many there may be.
+        tags.classifier_tags = ClassifierTags()
         return tags
 
     # ---- learning

@@ -36,7 +36,7 @@ def test_rows_that_are_held_out_find_more_states_than_two_and_fresh_rows_agree()
 def test_validation_needs_rows_that_are_held_out() -> None:
     with pytest.raises(ValueError, match="validation"):
         LatentTree(select="validation").fit(three_causes())
-    with pytest.raises(ValueError, match="bic or validation"):
+    with pytest.raises(ValueError, match="bic, validation or none"):
         LatentTree(select="nothing").fit(three_causes())
 
 

@@ -29,16 +29,16 @@ pub(super) fn cases() -> Vec<Case> {
             .says(["--group", "g.csv has no column \"itemm\"", "\"item\""]),
         case("states of no tree", "learn data.csv --states h1=3 -o m.json").says(["--states", "--tree"]),
         case("states of a node that is not there", "learn data.csv --tree s.nwk --states h2=3 -o m.json")
-            .file("s.nwk", "(a,b,n,z)h1;")
+            .file("s.nwk", "(a,b,n,z,w)h1;")
             .says(["--states", "\"h2\"", "not in the tree"]),
         case("states of a column", "learn data.csv --tree s.nwk --states a=3 -o m.json")
-            .file("s.nwk", "(a,b,n,z)h1;")
+            .file("s.nwk", "(a,b,n,z,w)h1;")
             .says(["--states", "\"a\"", "observed"]),
         case("a single state of one node", "learn data.csv --tree s.nwk --states h1=1 -o m.json")
-            .file("s.nwk", "(a,b,n,z)h1;")
+            .file("s.nwk", "(a,b,n,z,w)h1;")
             .says(["--states", "1"]),
         case("states without a number", "learn data.csv --tree s.nwk --states h1 -o m.json")
-            .file("s.nwk", "(a,b,n,z)h1;")
+            .file("s.nwk", "(a,b,n,z,w)h1;")
             .says(["--states", "NODE=STATES"]),
         case("no count at all", "describe data.csv --min-count 0").says(["--min-count", "0"]),
         case("rare labels of a model's data", "score model.json data.csv --min-count 2").says(["--min-count", "model"]),

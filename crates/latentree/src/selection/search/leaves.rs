@@ -148,6 +148,8 @@ pub(super) fn with_moved_leaves(
             let mut place = home;
             for &hidden in candidates[variable].iter().chain([&ALONE]).filter(|&&hidden| hidden != home) {
                 let (value, own) = judge(hidden);
+                // To stand alone costs nothing that could be regretted.
+                let value = if hidden == ALONE { value + LEAST_GAIN - 0.5 } else { value };
                 if value > best {
                     (best, counts, place) = (value, own, hidden);
                 }

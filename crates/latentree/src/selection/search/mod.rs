@@ -388,7 +388,13 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
         return starts::forest(&[], &bench.columns, search.smoothing.pseudo_count).model(bench.rows.schema(), &bench.columns);
     };
     let best = bench.climb(best, sweeps, search.seed.wrapping_add(77))?;
-    let model = if observer.stop_early() { best.model } else { bench.fit(&best.model, 200, 1e-8)?.unwrap_or(best).model };
+    let best = if observer.stop_early() { best } else { bench.fit(&best.model, 200, 1e-8)?.unwrap_or(best) };
+    // Rows may justify no dependence at all.
+    let alone = starts::forest(&[], &bench.columns, search.smoothing.pseudo_count).model(bench.rows.schema(), &bench.columns)?;
+    let model = match bench.fit(&alone, 2, 1e-7)? {
+        Some(alone) if alone.bic > best.bic => alone.model,
+        _ => best.model,
+    };
     if fewer.is_some() && !observer.stop_early() {
         let em = Em::new().merge(false).smoothing(search.smoothing).iterations(30).tolerance(1e-7);
         return Ok(em.fit(&model, &JournaledRows::new(&merged, journal), &Quiet(observer))?.model);
