@@ -261,6 +261,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         # `predict_proba` gives the states of hidden variables; the checks of scikit-learn ask how many there may be.
+        from sklearn.utils import ClassifierTags
+
         tags.classifier_tags = ClassifierTags()
         return tags
 

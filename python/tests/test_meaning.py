@@ -1,5 +1,7 @@
 """Groups, labels, tables and the page."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -70,15 +72,18 @@ def test_kinds_summary_and_page(named, tmp_path):
 
 
 def test_what_depends_on_a_badly_explained_pair_is_told():
-    names, cells = table()
-    # A tree that keeps two copies apart.
-    cells[:, 4] = cells[:, 0]
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(cells, columns=names)
-    apart = "((cough,fever,phlegm,wheeze)h1,(rash,itch,hives,swelling)h2);"
-    tree = latentree.LatentTree(tree=apart, parameters="em").fit(frame)
-    # The hidden variables are the copy: the other columns of the second cause have nothing in common in the model.
-    with pytest.warns(latentree.LatentTreeWarning, match="hives and swelling"):
-        tree.query(given={"hives": 1}, of="swelling")
+    rng = np.random.default_rng(5)
+    # One hidden variable of two states is the cause of the first five columns, and holds the last three independent.
+    causes = rng.random((3000, 2)) < 0.4
+    names = ["a1", "a2", "a3", "a4", "a5", "b1", "b2", "b3"]
+    cells = [rng.random(3000) < np.where(causes[:, ix // 5], 0.85, 0.1) for ix in range(8)]
+    frame = pandas.DataFrame(np.column_stack(cells).astype(int), columns=names)
+    tree = latentree.LatentTree(tree=f"({','.join(names)})h1;", parameters="em").fit(frame)
+    with pytest.warns(latentree.LatentTreeWarning, match="b1 and b2"):
+        tree.query(given={"b1": 1}, of="b2")
     with pytest.warns(latentree.LatentTreeWarning, match="explains badly"):
-        tree.predict(frame, of="h2")
+        tree.predict(frame, of="h1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tree.query(given={"a1": 1}, of="a2")

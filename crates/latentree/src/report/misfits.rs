@@ -109,8 +109,8 @@ pub fn has_few_pairs(model: &LatentTree) -> bool {
 /// use latentree::simulate::{Shape, Simulation};
 /// // A model explains its own rows.
 /// let model = Simulation::new(Shape::DoubleStar, 8).model()?;
-/// let mut rows = Inference::new(&model).sampler(2000, 1);
-/// let moments = fold(&mut rows, PairMoments::new(model.schema().clone())?, &Silent)?;
+/// let inference = Inference::new(&model);
+/// let moments = fold(&mut inference.sampler(2000, 1), PairMoments::new(model.schema().clone())?, &Silent)?;
 /// assert!(poor_pairs(&model, &moments).is_empty());
 /// # Ok::<(), latentree::Error>(())
 /// ```
