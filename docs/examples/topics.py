@@ -14,7 +14,7 @@ for hidden, items in tree.items(n=4).items():
 # [end:fit]
 
 # [start:new]
-space = next(hidden for hidden, items in tree.items(n=2).items() if "rocket" in items or "orbit" in items)
+space = next(hidden for hidden, items in tree.items(n=8).items() if "rocket" in items or "orbit" in items)
 new = vectorizer.transform(["a rocket in orbit around the moon", "the band and its new album"])
 probability = tree.predict_proba(pd.DataFrame(new.toarray(), columns=frame.columns), of=space)
 print(space, probability.round(3))
