@@ -260,10 +260,6 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
-        # `predict_proba` gives the states of hidden variables; the checks of scikit-learn ask how many there may be.
-        from sklearn.utils import ClassifierTags
-
-        tags.classifier_tags = ClassifierTags()
         return tags
 
     # ---- learning

@@ -7,10 +7,10 @@
 //! 2011).
 //!
 //! The support is the probability of the present arrangement among all: weights are likelihoods to the power 1/1.6, the contraction's times what the edge costs
-//! ([`weigh`]). It is calibrated on simulated trees (`experiments support`): of splits with a support of about s, a share of about s is true. What is wrong
+//! (`weigh.rs`). It is close to calibrated on simulated trees, not exactly (`experiments support`): of splits with a support of about s, a share of about s is true. What is wrong
 //! further away than one step is not seen; in Gaussian trees about a tenth of the splits near 1 are false for it.
 //!
-//! [`collapsed`](collapse::collapsed) takes out splits below a support.
+//! `collapsed` takes out splits below a support.
 
 mod arrangements;
 mod collapse;
