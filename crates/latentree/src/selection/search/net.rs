@@ -152,10 +152,7 @@ impl Net {
             let n = self.states[ix];
             let mut table = table.clone();
             // Rounding of many turns adds up.
-            for row in table.chunks_exact_mut(n) {
-                let total: f64 = row.iter().map(|cell| cell.max(0.0)).sum();
-                row.iter_mut().for_each(|cell| *cell = cell.max(0.0) / total);
-            }
+            table.chunks_exact_mut(n).for_each(proper);
             builder = builder.distribution(places[ix], Distribution::Discrete(Table::new(n, table)));
         }
         builder.build()
@@ -367,6 +364,13 @@ fn numbers(emission: &Emission, column: &Column) -> Vec<f64> {
     }
 }
 
+/// Makes a row of a table probabilities; a row that nothing is known about, uniform ones.
+fn proper(row: &mut [f64]) {
+    row.iter_mut().for_each(|cell| *cell = if cell.is_finite() { cell.max(0.0) } else { 0.0 });
+    let (total, n) = (row.iter().sum::<f64>(), row.len() as f64);
+    row.iter_mut().for_each(|cell| *cell = if total > 0.0 { *cell / total } else { 1.0 / n });
+}
+
 fn emission(values: &[f64], column: &Column) -> Emission {
     match column {
         Column::Numbers { is_count: true, .. } => Emission::Poisson { rates: values.to_vec() },
@@ -374,7 +378,11 @@ fn emission(values: &[f64], column: &Column) -> Emission {
             means: values.iter().step_by(2).map(|own| own + mean).collect(),
             variances: values.iter().skip(1).step_by(2).copied().collect(),
         },
-        discrete => Emission::Categorical(Table::new(discrete.width(), values.to_vec())),
+        discrete => {
+            let mut values = values.to_vec();
+            values.chunks_exact_mut(discrete.width()).for_each(proper);
+            Emission::Categorical(Table::new(discrete.width(), values))
+        }
     }
 }
 
