@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::columns::{Column, Columns};
 use super::net::{ALONE, INNER, Net};
 use super::patch::Soft;
+use crate::information;
 
 /// Gain in nats below which a variable stays where it is.
 const LEAST_GAIN: f64 = 3.0;
@@ -224,20 +225,6 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     total
 }
 
-fn information(joint: &[f64], n_b: usize) -> f64 {
-    let total: f64 = joint.iter().sum();
-    let mut columns = vec![0.0; n_b];
-    joint.chunks_exact(n_b).for_each(|row| columns.iter_mut().zip(row).for_each(|(sum, value)| *sum += value));
-    let mut information = 0.0;
-    for row in joint.chunks_exact(n_b) {
-        let own: f64 = row.iter().sum();
-        for (value, column) in row.iter().zip(&columns).filter(|it| *it.0 > 0.0) {
-            information += value * (value * total / (own * column)).ln();
-        }
-    }
-    information
-}
-
 /// The net with its hidden nodes joined by the maximum spanning tree of the mutual information of their posteriors, less `cost` for each parameter; an edge
 /// that is not worth its parameters is left out.
 pub(super) fn rejoined(net: &Net, posteriors: &[Arc<Soft>], columns: &Columns, cost: f64) -> Net {
@@ -245,7 +232,7 @@ pub(super) fn rejoined(net: &Net, posteriors: &[Arc<Soft>], columns: &Columns, c
     let value = |a: usize, b: usize| {
         let joint = joint(&posteriors[a], &posteriors[b], columns);
         let n_free = (net.states[a] - 1) * (net.states[b] - 1);
-        (information(&joint, net.states[b]) - cost * n_free as f64, joint)
+        (information::of_joint(&joint, net.states[b]) - cost * n_free as f64, joint)
     };
     let all_masses: Vec<Vec<f64>> = posteriors.par_iter().map(|posterior| masses(posterior, columns)).collect();
     let mut next = net.clone();

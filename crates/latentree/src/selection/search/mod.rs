@@ -75,6 +75,15 @@ struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     fn new(rows: &'a dyn Rows, weight: f64, search: &BicSearch, observer: &'a dyn Observer) -> Result<Self> {
+        let is_wide = |n_states: usize| n_states >= usize::from(u16::MAX);
+        if let Some(column) = rows.schema().columns().iter().find(|column| column.kind.n_states().is_some_and(is_wide)) {
+            let problem = format!(
+                "column {:?} has more labels than a search can tell apart, {}; merge rare labels",
+                column.name,
+                u16::MAX - 1
+            );
+            return Err(Error::option("selection.criterion", problem));
+        }
         let columns = Columns::read(rows, MOST_ROWS, &Quiet(observer))?;
         let (smoothing, fixed_states) = (search.smoothing, search.hidden_states);
         Ok(Self { rows, columns, weight, smoothing, fixed_states, keep_tree: false, observer })

@@ -215,7 +215,8 @@ pub(super) fn levels(columns: &Columns, judge: &Judge<'_>, seed: u64) -> Option<
 fn hard(posterior: &[f32], n_states: usize, n_rows: usize) -> Labels {
     let label = |row: usize| {
         let value = |state: usize| posterior[state * n_rows + row];
-        (0..n_states).max_by(|&a, &b| value(a).total_cmp(&value(b)).then(b.cmp(&a))).unwrap_or(0) as u8
+        let labels = 0..n_states.min(usize::from(u8::MAX));
+        labels.max_by(|&a, &b| value(a).total_cmp(&value(b)).then(b.cmp(&a))).unwrap_or(0) as u8
     };
     Labels { n_labels: n_states, of_row: (0..n_rows).into_par_iter().map(label).collect() }
 }
@@ -280,6 +281,11 @@ fn islands(own: &[Labels], columns: &Columns, judge: &Judge<'_>, most: usize) ->
 
 /// Whether one hidden variable explains four columns about as well as two, of which one has the last two.
 fn is_one(four: [usize; 4], own: &[Labels], columns: &Columns, judge: &Judge<'_>) -> bool {
+    const MAX_CELLS: usize = 100_000;
+    // A table that is mostly empty says little of two hidden variables.
+    if four.iter().map(|&ix| own[ix].n_labels + 1).product::<usize>() > MAX_CELLS {
+        return true;
+    }
     let table = Columns::of_patterns(&four.map(|ix| &own[ix]), &columns.weights);
     let judge = Judge { columns: &table, ..*judge };
     let leaf = |column: usize, at: usize| {
