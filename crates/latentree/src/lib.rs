@@ -37,7 +37,9 @@
 //! | [`mod@format`] | reads and writes models and trees: JSON, Newick, BIF, XMLBIF, DOT, GraphML, text |
 //! | [`inference`] | exact answers, linear in the tree ([`inference::Inference`]) |
 //! | [`parameters`] | turns a tree and statistics into a model; [`parameters::em`] fits it to rows by maximum likelihood |
+//! | `patch` | neighbourhoods of hidden nodes as small models, with the messages of the rest |
 //! | [`selection`] | chooses the tree and the numbers of states |
+//! | [`support`] | says how sure each split is, and takes out those that the data do not support |
 //! | [`report`] | goodness of fit, comparisons, the page |
 //! | [`learn`] | the whole path in one call |
 //! | [`simulate`] | known models, for tests, benches and users |
@@ -99,6 +101,7 @@ mod named;
 mod observer;
 pub mod parameters;
 pub mod passes;
+mod patch;
 pub mod report;
 pub mod selection;
 mod short_forms;

@@ -6,6 +6,7 @@
 mod batch;
 mod dataset;
 mod digest;
+mod listed;
 mod read;
 mod remote;
 pub(crate) mod row_order;

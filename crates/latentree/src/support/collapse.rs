@@ -1,19 +1,20 @@
 //! Splits that the data do not support are taken out, and the others say how sure they are.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::contracted::{Merge, contracted};
-use super::{Evidence, SplitTest, split_tests};
+use super::{Bench, Evidence, SplitTest};
 use crate::error::Result;
 use crate::index::NodeIx;
 use crate::inference::Inference;
+use crate::information;
 use crate::model::{Family, LatentTree};
-use crate::observer::Observer;
+use crate::observer::{Observer, Quiet};
 use crate::parameters::em::{Em, Smoothing, Start};
 use crate::parameters::{FamilyByLengths, from_lengths, gaussian_log_likelihood};
+use crate::patch::{Columns, Local, Net};
 use crate::structure::{CorrelationSample, likeliest_lengths};
 use crate::tree::{Edge, Tree};
 
@@ -37,6 +38,16 @@ pub(crate) enum Collapse {
     ByDefault,
     /// All below this support.
     Below(f64),
+}
+
+impl Collapse {
+    fn removes(self, test: &SplitTest) -> bool {
+        match self {
+            Self::Off => false,
+            Self::ByDefault => test.support < WEAK && test.merged_bic >= 0.0,
+            Self::Below(least) => test.support < least,
+        }
+    }
 }
 
 /// What the tests of all splits between hidden variables found.
@@ -70,44 +81,54 @@ pub(crate) fn collapsed(
     observer: &dyn Observer,
 ) -> Result<(LatentTree, Option<SplitSummary>)> {
     let replicates = options.bootstrap.map(|n| (n, options.seed));
+    let bench = Bench::new(&model, evidence, options.smoothing, replicates, observer)?;
     if options.collapse == Collapse::Off {
-        let tests = split_tests(&model, evidence, &|_| true, replicates, observer)?;
+        let tests = bench.split_tests(&model, &|_| true, true, observer)?;
         return Ok(concluded(model, tests, 0));
     }
-    let Some(mut tests) = split_tests(&model, evidence, &|_| true, None, observer)? else { return Ok((model, None)) };
+    let Some(mut tests) = bench.split_tests(&model, &|_| true, false, observer)? else { return Ok((model, None)) };
     let (mut model, mut removed) = (model, 0);
     for _ in 0..ROUNDS {
-        let Some((smaller, n_merged)) = smaller(&model, &tests, evidence, options, observer)? else { break };
-        // Only what was weak, or has other neighbours now, may be the next to go.
-        let ends = |tree: &Tree, [a, b]: [NodeIx; 2]| [tree.name(a).to_owned(), tree.name(b).to_owned()];
-        let strong: Vec<&SplitTest> = tests.iter().filter(|test| test.support >= WEAK).collect();
-        let strong: HashSet<[String; 2]> = strong.iter().map(|test| ends(model.tree(), test.ends)).collect();
-        let degree = |tree: &Tree, name: &str| tree.find(name).map(|node| tree.degree(node));
-        let is_same = |node: NodeIx| {
-            let name = smaller.tree().name(node);
-            degree(model.tree(), name) == degree(smaller.tree(), name)
-        };
-        // Hidden nodes of a Gaussian model are renumbered; its tests are cheap.
-        let keeps_names = model.family() == Family::Discrete;
-        let is_settled = |pair: [NodeIx; 2]| {
-            keeps_names && strong.contains(&ends(smaller.tree(), pair)) && pair.iter().all(|&end| is_same(end))
-        };
-        tests = split_tests(&smaller, evidence, &|pair| !is_settled(pair), None, observer)?.unwrap_or_default();
+        let Some((smaller, n_merged)) = bench.smaller(&model, &tests, options, observer)? else { break };
+        // What has the same neighbours keeps its test. Hidden nodes of a Gaussian model are renumbered; its tests are cheap.
+        let names = |tree: &Tree, [a, b]: [NodeIx; 2]| [tree.name(a).to_owned(), tree.name(b).to_owned()];
+        let mut settled: HashMap<[String; 2], SplitTest> = HashMap::new();
+        if model.family() == Family::Discrete {
+            for test in tests.into_iter().filter(|test| !options.collapse.removes(test)) {
+                let near = |tree: &Tree, end: &str| {
+                    let end = tree.find(end)?;
+                    let mut near: Vec<String> = tree.links(end).iter().map(|link| tree.name(link.to).to_owned()).collect();
+                    near.sort();
+                    Some(near)
+                };
+                let ends = names(model.tree(), test.ends);
+                if ends.iter().all(|end| near(model.tree(), end) == near(smaller.tree(), end)) {
+                    settled.insert(ends, test);
+                }
+            }
+        }
+        let is_open = |pair| !settled.contains_key(&names(smaller.tree(), pair));
+        tests = bench.split_tests(&smaller, &is_open, false, observer)?.unwrap_or_default();
+        // A merge holds numbers of nodes, which are others now; what is settled stays.
+        let find = |name: &str| smaller.tree().find(name);
+        tests.extend(settled.into_iter().filter_map(|([a, b], test)| {
+            Some(SplitTest { ends: [find(&a)?, find(&b)?], merge: None, merged_bic: f64::NEG_INFINITY, ..test })
+        }));
+        tests.sort_by_key(|test| test.ends);
         (model, removed) = (smaller, removed + n_merged);
     }
-    let tests = if removed > 0 || replicates.is_some() {
-        split_tests(&model, evidence, &|_| true, replicates, observer)?
-    } else {
-        Some(tests)
-    };
-    Ok(concluded(model, tests, removed))
+    if replicates.is_some() {
+        let tests = bench.split_tests(&model, &|_| true, true, observer)?;
+        return Ok(concluded(model, tests, removed));
+    }
+    Ok(concluded(model, Some(tests), removed))
 }
 
 /// The model with its supports, and their summary.
 fn concluded(model: LatentTree, tests: Option<Vec<SplitTest>>, removed: usize) -> (LatentTree, Option<SplitSummary>) {
     let Some(tests) = tests else { return (model, None) };
     let by_ends: HashMap<[NodeIx; 2], &SplitTest> = tests.iter().map(|test| (test.ends, test)).collect();
-    let of = |edge: &Edge| by_ends.get(&[edge.a, edge.b]).copied();
+    let of = |edge: &Edge| by_ends.get(&[edge.a, edge.b]).or_else(|| by_ends.get(&[edge.b, edge.a])).copied();
     let tree = model.tree().with_supports(|edge| of(edge).map(|test| test.support));
     let tree = tree.with_bootstrap(|edge| of(edge).and_then(|test| test.bootstrap).or(edge.bootstrap));
     let count = |is: &dyn Fn(f64) -> bool| tests.iter().filter(|test| is(test.support)).count();
@@ -120,72 +141,92 @@ fn concluded(model: LatentTree, tests: Option<Vec<SplitTest>>, removed: usize) -
     (model.with_tree_annotations(tree), Some(summary))
 }
 
-/// The model with some edges merged that do not touch each other, fitted again, and their number; `None` if none is to go.
-fn smaller(
-    model: &LatentTree,
-    tests: &[SplitTest],
-    evidence: &Evidence<'_>,
-    options: &CollapseOptions,
-    observer: &dyn Observer,
-) -> Result<Option<(LatentTree, usize)>> {
-    let goes = |test: &SplitTest| match options.collapse {
-        Collapse::Off => false,
-        Collapse::ByDefault => test.support < WEAK && test.merged_bic >= 0.0,
-        Collapse::Below(least) => test.support < least,
-    };
-    let mut chosen: Vec<&SplitTest> = tests.iter().filter(|test| goes(test)).collect();
-    chosen.sort_by(|a, b| a.support.total_cmp(&b.support).then(a.ends.cmp(&b.ends)));
-    let mut touched = vec![false; model.tree().n_nodes()];
-    chosen.retain(|test| {
-        if test.ends.iter().any(|end| touched[end.get()]) {
-            return false;
+impl Bench<'_> {
+    /// The model with some edges merged that do not touch each other, fitted again, and their number; `None` if none is to go.
+    fn smaller(
+        &self,
+        model: &LatentTree,
+        tests: &[SplitTest],
+        options: &CollapseOptions,
+        observer: &dyn Observer,
+    ) -> Result<Option<(LatentTree, usize)>> {
+        let mut chosen: Vec<&SplitTest> = tests.iter().filter(|test| options.collapse.removes(test)).collect();
+        chosen.sort_by(|a, b| a.support.total_cmp(&b.support).then(a.ends.cmp(&b.ends)));
+        let mut touched = vec![false; model.tree().n_nodes()];
+        chosen.retain(|test| {
+            if test.ends.iter().any(|end| touched[end.get()]) {
+                return false;
+            }
+            for end in test.ends {
+                touched[end.get()] = true;
+                model.tree().links(end).iter().for_each(|link| touched[link.to.get()] = true);
+            }
+            true
+        });
+        if chosen.is_empty() {
+            return Ok(None);
         }
-        for end in test.ends {
-            touched[end.get()] = true;
-            model.tree().links(end).iter().for_each(|link| touched[link.to.get()] = true);
+        let is_certain = matches!(options.collapse, Collapse::Below(_));
+        let before = if is_certain { f64::NEG_INFINITY } else { bic(model, self.evidence, observer)? };
+        let by_gain = |a: &&SplitTest, b: &&SplitTest| a.merged_bic.total_cmp(&b.merged_bic).then(b.ends.cmp(&a.ends));
+        let best: Vec<&SplitTest> = chosen.iter().copied().max_by(by_gain).into_iter().collect();
+        // All of them, or else the one that looks best.
+        for merges in [chosen, best] {
+            let found = self.merged(model, &merges, options, observer)?;
+            if is_certain || bic(&found, self.evidence, observer)? >= before - SLACK * before.abs() {
+                return Ok(Some((found, merges.len())));
+            }
         }
-        true
-    });
-    if chosen.is_empty() {
-        return Ok(None);
+        Ok(None)
     }
-    let is_certain = matches!(options.collapse, Collapse::Below(_));
-    let before = if is_certain { f64::NEG_INFINITY } else { bic(model, evidence, observer)? };
-    let by_gain = |a: &&SplitTest, b: &&SplitTest| a.merged_bic.total_cmp(&b.merged_bic).then(b.ends.cmp(&a.ends));
-    let best: Vec<&SplitTest> = chosen.iter().copied().max_by(by_gain).into_iter().collect();
-    // All of them, or else the one that looks best.
-    for merges in [chosen, best] {
-        let found = merged(model, &merges, evidence, options, observer)?;
-        if is_certain || bic(&found, evidence, observer)? >= before - SLACK * before.abs() {
-            return Ok(Some((found, merges.len())));
+
+    fn merged(
+        &self,
+        model: &LatentTree,
+        tests: &[&SplitTest],
+        options: &CollapseOptions,
+        observer: &dyn Observer,
+    ) -> Result<LatentTree> {
+        if let (Family::Gaussian, Some(moments)) = (model.family(), self.evidence.moments) {
+            let is_chosen = |a: NodeIx, b: NodeIx| tests.iter().any(|test| test.ends == [a, b] || test.ends == [b, a]);
+            let tree = model.tree().contract(|edge| is_chosen(edge.a, edge.b));
+            let names: Vec<&str> = moments.schema().variables().iter().map(|variable| variable.name.as_str()).collect();
+            let tree = likeliest_lengths(&tree.with_observed_first(&names)?, &CorrelationSample::from_moments(moments)?);
+            return from_lengths(&tree, moments, FamilyByLengths::Gaussian, model.provenance().clone());
         }
+        let (Some(columns), Some(rows)) = (&self.columns, self.evidence.rows) else { return Ok(model.clone()) };
+        let start = contracted(model, tests.iter().filter_map(|test| test.merge.as_ref()), columns)?;
+        let em = Em::new().start(Start::Given).smoothing(options.smoothing).iterations(PASSES);
+        Ok(em.fit(&start, rows, &Quiet(observer))?.model.with_provenance(model.provenance().clone()))
     }
-    Ok(None)
 }
 
-fn merged(
+/// The model with the ends of some edges merged, none of which touches another. Hidden nodes keep their names; a merged one has that of the end whose states it
+/// has.
+pub(super) fn contracted<'a>(
     model: &LatentTree,
-    tests: &[&SplitTest],
-    evidence: &Evidence<'_>,
-    options: &CollapseOptions,
-    observer: &dyn Observer,
+    merges: impl Iterator<Item = &'a Local>,
+    columns: &Columns,
 ) -> Result<LatentTree> {
-    if let (Family::Gaussian, Some(moments)) = (model.family(), evidence.moments) {
-        let is_chosen = |a: NodeIx, b: NodeIx| tests.iter().any(|test| test.ends == [a, b] || test.ends == [b, a]);
-        let tree = model.tree().contract(|edge| is_chosen(edge.a, edge.b));
-        let names: Vec<&str> = moments.schema().variables().iter().map(|variable| variable.name.as_str()).collect();
-        let tree = likeliest_lengths(&tree.with_observed_first(&names)?, &CorrelationSample::from_moments(moments)?);
-        return from_lengths(&tree, moments, FamilyByLengths::Gaussian, model.provenance().clone());
+    let Some(mut net) = Net::of_model(model, columns) else { return Ok(model.clone()) };
+    let mut is_gone = vec![false; net.n_hidden()];
+    for merge in merges {
+        merge.removed.iter().for_each(|&gone| is_gone[gone] = true);
+        merge.apply(&mut net);
     }
-    let merges: Vec<Merge> = tests.iter().filter_map(|test| test.merge.clone()).collect();
-    let start = contracted(model, &merges)?;
-    match evidence.rows {
-        None => Ok(start),
-        Some(rows) => {
-            let em = Em::new().start(Start::Given).smoothing(options.smoothing).iterations(PASSES);
-            Ok(em.fit(&start, rows, &Quiet(observer))?.model.with_provenance(model.provenance().clone()))
-        }
+    net.compact();
+    let found = net.model(model.schema(), columns)?;
+    let kept = model.hidden().zip(&is_gone).filter(|(_, is_gone)| !**is_gone).map(|(node, _)| model.tree().name(node));
+    let mut tree = found.tree().clone();
+    let hidden: Vec<NodeIx> = found.hidden().collect();
+    // Two rounds: a name may still be another node's.
+    for (ix, &node) in hidden.iter().enumerate() {
+        tree.rename(node, format!("\u{0}{ix}"))?;
     }
+    for (&node, name) in hidden.iter().zip(kept) {
+        tree.rename(node, name)?;
+    }
+    Ok(found.with_tree_annotations(tree).with_provenance(model.provenance().clone()))
 }
 
 fn bic(model: &LatentTree, evidence: &Evidence<'_>, observer: &dyn Observer) -> Result<f64> {
@@ -195,19 +236,10 @@ fn bic(model: &LatentTree, evidence: &Evidence<'_>, observer: &dyn Observer) -> 
         }
         _ => None,
     };
-    let ln_likelihood = match (of_moments, evidence.rows) {
+    let log_likelihood = match (of_moments, evidence.rows) {
         (Some(value), _) => value,
         (None, Some(rows)) => Inference::new(model).score(&mut *rows.open()?, &Quiet(observer), |_, _| Ok(()))?.log_likelihood,
         (None, None) => return Ok(f64::NEG_INFINITY),
     };
-    Ok(ln_likelihood - 0.5 * model.n_free_parameters() as f64 * evidence.total_weight.ln())
-}
-
-/// Passes on nothing but the wish to stop.
-struct Quiet<'a>(&'a dyn Observer);
-
-impl Observer for Quiet<'_> {
-    fn cancelled(&self) -> bool {
-        self.0.cancelled()
-    }
+    Ok(information::bic(log_likelihood, model.n_free_parameters(), evidence.total_weight))
 }

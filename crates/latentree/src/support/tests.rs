@@ -1,15 +1,9 @@
 use std::sync::Arc;
 
-use super::arrangements::{Edge, merged, rearranged};
-use super::contracted::{Merge, contracted};
-use super::local::Arrangement;
-use super::messages::Messages;
-use super::sample::Sample;
 use super::*;
 use crate::data::Dataset;
 use crate::inference::Inference;
 use crate::learn::{Learned, Learning, Source};
-use crate::model::{Distribution, Emission, Table};
 use crate::moments::fold;
 use crate::observer::Silent;
 use crate::simulate::{ParameterFamily, Shape, Simulation};
@@ -31,96 +25,47 @@ fn moments_of(data: &Dataset) -> PairMoments {
     fold(&mut data.source(), PairMoments::new(Arc::clone(data.schema())).unwrap(), &Silent).unwrap()
 }
 
-/// The whole model of an arrangement around an edge whose first end is the root.
-fn whole(model: &LatentTree, edge: &Edge, [u, v]: [NodeIx; 2], arrangement: &Arrangement) -> LatentTree {
-    let mut tree = model.tree().clone();
-    for (&node, &at_second) in edge.outer.iter().zip(&arrangement.second) {
-        let old = if model.parent(node) == Some(u) { u } else { v };
-        tree.disconnect(old, node).unwrap();
-        tree.connect(if at_second { v } else { u }, node, None).unwrap();
-    }
-    let [k, l] = arrangement.n_states;
-    let prior: Vec<f64> = (0..k).map(|x| arrangement.joint[x * l..][..l].iter().sum()).collect();
-    let between = (0..k).flat_map(|x| arrangement.joint[x * l..][..l].iter().map(|value| value / prior[x]).collect::<Vec<_>>());
-    let between = Table::new(l, between.collect());
-    let mut builder = LatentTree::builder(Arc::clone(model.schema()), tree).root(u);
-    for node in model.tree().node_ixs() {
-        let distribution = match edge.outer.iter().position(|&outer| outer == node) {
-            _ if node == u => Distribution::Discrete(Table::new(k, prior.clone())),
-            _ if node == v => Distribution::Discrete(between.clone()),
-            None => model.distribution(node).clone(),
-            Some(branch) => match (model.distribution(node), arrangement.parameters[branch].as_slice()) {
-                (Distribution::Discrete(_), [Emission::Categorical(table)]) => Distribution::Discrete(table.clone()),
-                (Distribution::Emission(Emission::Group(_)), members) => {
-                    Distribution::Emission(Emission::Group(members.to_vec()))
-                }
-                (_, [emission]) => Distribution::Emission(emission.clone()),
-                _ => unreachable!("every branch has parameters"),
-            },
-        };
-        builder = builder.distribution(node, distribution);
-    }
-    builder.build().unwrap()
+/// The hidden node below each edge between hidden nodes, and its parent, by their numbers in a net.
+fn edges_of(net: &Net) -> Vec<(usize, usize)> {
+    (0..net.n_hidden()).filter_map(|ix| net.parent[ix].map(|parent| (ix, parent))).collect()
+}
+
+fn ln_likelihood(local: &Local, columns: &Columns) -> f64 {
+    local.patch.expect(columns, &mut local.patch.work(), |_, _| {}).log_likelihood
 }
 
 #[test]
 fn local_likelihoods_differ_as_those_of_the_whole_models() {
     let families = [BINARY, ParameterFamily::Categorical { states: 4, hidden_states: 3, separation: 0.5 }, MIXED];
     for (seed, family) in families.into_iter().enumerate() {
-        let drawn = model_of(Shape::Random { max_degree: Some(5) }, 14, family, seed as u64);
-        let data = Inference::new(&drawn).sample(300, 5).unwrap();
-        let sample = Sample::of(&data, 1000).unwrap();
-        let hidden: Vec<NodeIx> = drawn.hidden().collect();
-        let edges = drawn.tree().edges().filter(|edge| hidden.contains(&edge.a) && hidden.contains(&edge.b));
-        for ends in edges.map(|edge| [edge.a, edge.b]).take(4) {
-            let model = drawn.rerooted(ends[0]).unwrap();
-            let messages = Messages::new(&model, &sample);
-            let edge = Edge::new(&model, &messages, &sample, ends);
-            let value = |arrangement: &Arrangement| edge.surroundings.step(arrangement, None).0;
-            let (base, of_model) = (value(&edge.present), score(&model, &data));
-            let close = |local: f64, full: f64| {
-                assert!((local - base - (full - of_model)).abs() < 1e-6, "{local} {base} {full} {of_model}")
+        let model = model_of(Shape::Random { max_degree: Some(5) }, 14, family, seed as u64);
+        let data = Inference::new(&model).sample(300, 5).unwrap();
+        let columns = Columns::read(&data, usize::MAX, &Silent).unwrap();
+        let net = Net::of_model(&model, &columns).unwrap();
+        let messages = net.messages(&columns);
+        let context = Context::new(&net, &columns, &messages);
+        let whole = |local: &Local| {
+            let mut changed = net.clone();
+            local.apply(&mut changed);
+            changed.compact();
+            score(&changed.model(model.schema(), &columns).unwrap(), &data)
+        };
+        for (hidden, parent) in edges_of(&net).into_iter().take(4) {
+            let present = context.edge(hidden, parent);
+            let (base, of_model) = (ln_likelihood(&present, &columns), score(&model, &data));
+            // Messages are kept in single precision.
+            let close = |local: &Local| {
+                let (here, there) = (ln_likelihood(local, &columns) - base, whole(local) - of_model);
+                assert!((here - there).abs() < 1e-4 * (1.0 + there.abs()), "{here} {there}")
             };
-            // A step of EM and swaps of branches, from the model's own parameters.
-            let (_, next) = edge.surroundings.step(&edge.present, None);
-            close(value(&next), score(&whole(&model, &edge, ends, &next), &data));
-            for at in 0..edge.outer.len() {
-                let mut second = next.second.clone();
-                second[at] = !second[at];
-                let moved = rearranged(&next, &second);
-                close(value(&moved), score(&whole(&model, &edge, ends, &moved), &data));
-            }
-            // One node in place of the two, with the root elsewhere, too.
-            for model in [&model, &drawn] {
-                let messages = Messages::new(model, &sample);
-                let edge = Edge::new(model, &messages, &sample, ends);
-                for into_second in [false, true] {
-                    let one = merged(&edge.present, into_second);
-                    let (local, present) = (edge.surroundings.step(&one, None).0, edge.surroundings.step(&edge.present, None).0);
-                    let merge = Merge { ends, outer: edge.outer.clone(), arrangement: one };
-                    let full = score(&contracted(model, &[merge]).unwrap(), &data);
-                    assert!((local - present - (full - of_model)).abs() < 1e-6, "{local} {present} {full} {of_model}");
-                }
+            let turned = present.turned();
+            [&present, &turned].into_iter().for_each(close);
+            close(&present.joined(&columns));
+            close(&turned.joined(&columns));
+            for branch in 0..present.branches.len() {
+                close(&present.with_moved_branch(branch, &columns));
             }
         }
-    }
-}
-
-#[test]
-fn local_em_never_lowers_the_likelihood() {
-    let model = model_of(Shape::Random { max_degree: Some(4) }, 12, MIXED, 3);
-    let data = Inference::new(&model).sample(400, 1).unwrap();
-    let sample = Sample::of(&data, 1000).unwrap();
-    let messages = Messages::new(&model, &sample);
-    let hidden: Vec<NodeIx> = model.hidden().collect();
-    let edge = model.tree().edges().find(|edge| hidden.contains(&edge.a) && hidden.contains(&edge.b)).unwrap();
-    let edge = Edge::new(&model, &messages, &sample, [edge.a, edge.b]);
-    let mut at = merged(&edge.present, false);
-    let mut last = f64::NEG_INFINITY;
-    for _ in 0..30 {
-        let (value, next) = edge.surroundings.step(&at, None);
-        assert!(value >= last - 0.05, "{value} after {last}");
-        (at, last) = (next, value);
     }
 }
 
@@ -174,7 +119,9 @@ fn replicates_keep_a_true_split_and_lose_a_false_one() {
         let tree = Tree::from_newick("(x1,x2,x3,x4,(x5,x6,x7,x8));", &crate::tree::Observed::LeavesOnly).unwrap();
         let learned = Learning::new().collapse(Some(0.0)).tree(Some(tree)).run(Source::Rows(&data), &Silent).unwrap();
         let evidence = Evidence { rows: Some(&data), moments: None, total_weight: 3000.0 };
-        let tests = split_tests(learned.model().unwrap(), &evidence, &|_| true, Some((50, 1)), &Silent).unwrap().unwrap();
+        let model = learned.model().unwrap();
+        let bench = Bench::new(model, &evidence, Smoothing::default(), Some((50, 1)), &Silent).unwrap();
+        let tests = bench.split_tests(model, &|_| true, true, &Silent).unwrap().unwrap();
         let own = learned.tree().splits();
         let is_found = truth.tree().splits().contains(own.of_edge(tests[0].ends[0], tests[0].ends[1]).unwrap());
         let share = tests[0].bootstrap.unwrap();
@@ -184,12 +131,17 @@ fn replicates_keep_a_true_split_and_lose_a_false_one() {
 }
 
 #[test]
-fn a_part_of_the_rows_is_taken_at_even_distances() {
-    let model = model_of(Shape::Star, 5, BINARY, 0);
-    let data = Inference::new(&model).sample(1003, 0).unwrap();
-    let sample = Sample::of(&data, 100).unwrap();
-    assert_eq!((sample.n_rows(), sample.total_weight), (100, 1003.0));
-    assert!((sample.scale() - 10.03).abs() < 1e-12);
-    let all = Sample::of(&data, 5000).unwrap();
-    assert_eq!((all.n_rows(), all.scale()), (1003, 1.0));
+fn a_branch_that_would_cost_parameters_at_the_other_end_does_not_question_a_split() {
+    let alternative =
+        |ln_likelihood: f64, n_parameters: f64, sizes| Alternative { ln_likelihood, n_parameters, sizes, rows: Vec::new() };
+    let compared = |moved: Alternative| Compared {
+        n: 10_000.0,
+        scale: 1.0,
+        present: alternative(-1000.0, 30.0, Some([3, 3])),
+        merged: alternative(-1100.0, 20.0, None),
+        rearranged: vec![moved],
+    };
+    // Ten nats more for eight parameters more are no gain: ½ · 8 · ln 10,000 = 36.8.
+    assert!(compared(alternative(-990.0, 38.0, Some([2, 4]))).support() > 0.99);
+    assert!(compared(alternative(-990.0, 30.0, Some([2, 4]))).support() < 0.01);
 }

@@ -5,6 +5,9 @@ use std::f64::consts::PI;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Poisson};
+use rayon::prelude::*;
+
+use crate::information;
 
 /// What a difference of log-likelihoods is divided by. The branches' own parameters are fitted to the same rows, and the present arrangement was chosen
 /// as the best of many: differences are larger than those of arrangements fixed in advance. The number is that of simulated trees (`experiments support`).
@@ -13,12 +16,12 @@ const TEMPERATURE: f64 = 1.6;
 /// A fitted arrangement of an edge's surroundings.
 #[derive(Debug, Clone)]
 pub(crate) struct Alternative {
-    /// Of the sampled rows.
+    /// Of all rows, by those that were looked at.
     pub(crate) ln_likelihood: f64,
     pub(crate) n_parameters: f64,
     /// Branches of the two ends; `None` for a single node.
     pub(crate) sizes: Option<[usize; 2]>,
-    /// The log-likelihood of each different row; nothing from moments.
+    /// The log-likelihood of each row that was looked at, where a bootstrap needs it.
     pub(crate) rows: Vec<f64>,
 }
 
@@ -27,7 +30,7 @@ pub(crate) struct Alternative {
 pub(crate) struct Compared {
     /// Weight of all rows.
     pub(crate) n: f64,
-    /// What one sampled unit of weight stands for.
+    /// Rows for each one that was looked at.
     pub(crate) scale: f64,
     pub(crate) present: Alternative,
     pub(crate) merged: Alternative,
@@ -40,13 +43,16 @@ impl Compared {
     /// about half a unit for each, which is not multiplied.
     fn gain(&self, other: &Alternative) -> f64 {
         let noise = 0.5 * (other.n_parameters - self.present.n_parameters);
-        self.scale * (other.ln_likelihood - self.present.ln_likelihood - noise) + noise
+        other.ln_likelihood - self.present.ln_likelihood - (self.scale - 1.0) * noise
     }
 
     /// What the edge costs for being there: Laplace's approximation of the evidence for its parameters, and the number of ways to part the branches as it does,
-    /// since it was chosen as the best of them.
+    /// since it was chosen as the best of them. A merged node may also have more parameters than its two parts.
     fn cost(&self) -> f64 {
-        let d = (self.present.n_parameters - self.merged.n_parameters).max(0.0);
+        let d = self.present.n_parameters - self.merged.n_parameters;
+        if d < 0.0 {
+            return d * information::bic_cost(self.n.max(2.0)) + self.ln_ways();
+        }
         let loss = -self.gain(&self.merged) / (0.5 * d).max(1.0);
         0.5 * d * (loss.max(1.0) / PI).ln() + self.ln_ways()
     }
@@ -61,7 +67,11 @@ impl Compared {
     /// Logarithms of the weights of all alternatives beside the present arrangement's 0: the merged node first.
     fn ln_weights(&self) -> Vec<f64> {
         let merged = self.gain(&self.merged) + self.cost();
-        std::iter::once(merged).chain(self.rearranged.iter().map(|other| self.gain(other))).collect()
+        // Ends with different numbers of states: a branch that moves changes the number of its parameters.
+        let moved = |other: &Alternative| {
+            self.gain(other) - (other.n_parameters - self.present.n_parameters) * information::bic_cost(self.n.max(2.0))
+        };
+        std::iter::once(merged).chain(self.rearranged.iter().map(moved)).collect()
     }
 
     /// The probability of the present arrangement.
@@ -77,41 +87,38 @@ impl Compared {
 
     /// The share of replicates in which the present arrangement is the best: rows are drawn again, and the log-likelihoods that they have summed (the RELL
     /// bootstrap of Kishino, Miyata and Hasegawa 1990). Arrangements are weighed as for [`support`](Self::support), but not tempered.
-    pub(crate) fn bootstrap(&self, draws: &Draws, kinds_of_rows: &[u32]) -> f64 {
-        let weights = self.ln_weights();
-        let mut extra = vec![0.0; self.present.rows.len()];
-        let survived = draws.times.iter().filter(|times| {
-            extra.fill(0.0);
-            let rows = times.iter().zip(&draws.weights).zip(kinds_of_rows);
-            rows.for_each(|((&times, weight), &kind)| extra[kind as usize] += (f64::from(times) - 1.0) * weight);
-            let others = std::iter::once(&self.merged).chain(&self.rearranged).zip(&weights);
-            others.into_iter().all(|(other, weight)| {
-                let rows = extra.iter().zip(other.rows.iter().zip(&self.present.rows));
-                let shift: f64 = rows.map(|(extra, (other, own))| extra * (other - own)).sum();
+    pub(crate) fn bootstrap(&self, draws: &Draws) -> f64 {
+        let others: Vec<(f64, Vec<f64>)> = std::iter::once(&self.merged)
+            .chain(&self.rearranged)
+            .zip(self.ln_weights())
+            .map(|(other, weight)| (weight, other.rows.iter().zip(&self.present.rows).map(|(other, own)| other - own).collect()))
+            .collect();
+        let survives = |extra: &&Vec<f32>| {
+            others.iter().all(|(weight, differences)| {
+                let shift: f64 = extra.iter().zip(differences).map(|(extra, difference)| f64::from(*extra) * difference).sum();
                 // The sum of a sample deviates more, for its size, than that of all rows.
                 weight + shift * self.scale.sqrt() <= 0.0
             })
-        });
-        survived.count() as f64 / draws.times.len().max(1) as f64
+        };
+        draws.extra.iter().filter(survives).count() as f64 / draws.extra.len().max(1) as f64
     }
 }
 
-/// How often each sampled row is drawn in each replicate.
+/// By how much more weight each row is drawn in each replicate.
 #[derive(Debug)]
 pub(crate) struct Draws {
-    times: Vec<Vec<u8>>,
-    weights: Vec<f64>,
+    extra: Vec<Vec<f32>>,
 }
 
 impl Draws {
-    /// So many replicates of rows with these weights.
+    /// So many replicates of rows with these weights: a row of weight w is drawn Poisson(w) times.
     pub(crate) fn new(n_replicates: usize, weights: &[f64], seed: u64) -> Self {
-        let poisson = Poisson::new(1.0).expect("one is a rate");
-        let times = (0..n_replicates).map(|replicate| {
+        let extra = (0..n_replicates).into_par_iter().map(|replicate| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(replicate as u64);
-            weights.iter().map(|_| f64::min(poisson.sample(&mut rng), 255.0) as u8).collect()
+            let mut drawn = |weight: f64| Poisson::new(weight).map_or(0.0, |poisson| poisson.sample(&mut rng) - weight);
+            weights.iter().map(|&weight| drawn(weight) as f32).collect()
         });
-        Self { times: times.collect(), weights: weights.to_vec() }
+        Self { extra: extra.collect() }
     }
 }

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::columns::{Column, Columns};
-use super::net::{ALONE, INNER, Net};
-use super::patch::Soft;
 use crate::information;
+use crate::patch::{ALONE, Column, Columns, INNER, Net, Soft};
 
 /// Gain in nats below which a variable stays where it is.
 const LEAST_GAIN: f64 = 3.0;

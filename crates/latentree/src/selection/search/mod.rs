@@ -12,36 +12,31 @@
 //! Starts are taken through some sweeps, and the best of them to the end. Work is counted in table cells times rows, never in seconds: results do not
 //! depend on the machine.
 
-mod columns;
 mod leaves;
-mod local;
 mod moves;
 mod mutual;
-mod net;
-mod patch;
 mod residual;
 mod starts;
 #[cfg(test)]
 mod tests;
+mod tried;
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use self::columns::Columns;
-use self::local::{Branch, Context};
 use self::moves::{Judge, Move};
-use self::net::Net;
-use self::patch::Floors;
+use self::tried::{Task, Tried};
 use super::islands::islands;
 use super::options::Effort;
 use super::shape::Shape;
-use crate::data::{Batch, Block, Dataset, JournaledRows, Kind, Rows, SparseRows};
+use crate::data::{Batch, Dataset, JournaledRows, Kind, Rows};
 use crate::journal::Journal;
 use crate::model::LatentTree;
 use crate::moments::PairMoments;
 use crate::observer::Quiet;
 use crate::parameters::em::{Em, Merged, Smoothing, Start, template};
+use crate::patch::{Branch, Columns, Context, Floors, Net};
 use crate::structure::ChowLiu;
 use crate::tree::Tree;
 use crate::{Error, Observer, Place, Result};
@@ -96,11 +91,7 @@ impl<'a> Bench<'a> {
     fn judge(&self) -> Judge<'_> {
         Judge {
             columns: &self.columns,
-            floors: Floors {
-                pseudo_count: self.smoothing.pseudo_count,
-                variance: self.smoothing.variance_floor,
-                rate: self.smoothing.rate_floor,
-            },
+            floors: Floors::of(&self.smoothing),
             cost: self.cost(),
             steps: 16,
             fixed_states: self.fixed_states,
@@ -122,16 +113,21 @@ impl<'a> Bench<'a> {
         self.fit(&net.model(self.rows.schema(), &self.columns)?, passes, tolerance)
     }
 
-    /// Sweeps until they gain little, or the observer asks for what there is.
-    fn climb(&self, mut best: Found, sweeps: usize, seed: u64) -> Result<Found> {
+    /// Sweeps until they gain little, or the observer asks for what there is. Of a model that is to be the result, branches are rearranged, too.
+    fn climb(&self, mut best: Found, sweeps: usize, seed: u64, is_final: bool) -> Result<Found> {
+        let mut tried = Tried::default();
         for sweep in 0..sweeps {
             let before = best.bic;
             if !self.keep_tree {
                 best = self.with_leaves(best, sweep < 3)?;
             }
-            best = self.with_neighbourhoods(best, seed.wrapping_add(sweep as u64 * 1_000_003))?;
+            best = self.with_neighbourhoods(best, seed.wrapping_add(sweep as u64 * 1_000_003), false, &mut tried)?;
             let share = if self.columns.of_variable.len() > WIDE { LEAST_SHARE_OF_MANY } else { LEAST_SHARE };
-            if best.bic < before + LEAST_GAIN.max(share * best.bic.abs()) || self.observer.stop_early() {
+            let is_last = |bic: f64| bic < before + LEAST_GAIN.max(share * bic.abs());
+            if is_last(best.bic) && is_final && !self.observer.stop_early() {
+                best = self.with_neighbourhoods(best, seed, true, &mut tried)?;
+            }
+            if is_last(best.bic) || self.observer.stop_early() {
                 break;
             }
         }
@@ -167,29 +163,31 @@ impl<'a> Bench<'a> {
         Ok(best)
     }
 
-    fn with_neighbourhoods(&self, mut best: Found, seed: u64) -> Result<Found> {
+    /// The model with moves around all nodes and across all edges, or with its branches rearranged.
+    fn with_neighbourhoods(&self, mut best: Found, seed: u64, rearranges: bool, tried: &mut Tried) -> Result<Found> {
         if self.observer.cancelled() {
             return Err(Error::Cancelled);
         }
         let messages = best.net.messages(&self.columns);
         let context = Context::new(&best.net, &self.columns, &messages);
         let judge = self.judge();
-        let n = best.net.n_hidden();
-        let moves: Vec<Move> = (0..2 * n)
-            .into_par_iter()
-            .flat_map_iter(|task| {
-                if self.observer.cancelled() {
-                    Vec::new()
-                } else if task < n {
-                    moves::around(&context, task, &judge, seed.wrapping_mul(0x9E37_79B9).wrapping_add(task as u64))
-                } else {
-                    moves::across(&context, task - n, &judge).into_iter().collect()
+        let tasks: Vec<(Task, u64)> = tried.open(&context, rearranges);
+        let found: Vec<Vec<Move>> = tasks
+            .par_iter()
+            .map(|&(task, _)| match task {
+                _ if self.observer.cancelled() => Vec::new(),
+                Task::Around(node) => {
+                    moves::around(&context, node, &judge, seed.wrapping_mul(0x9E37_79B9).wrapping_add(node as u64))
                 }
+                Task::Across(node) => moves::across(&context, node, &judge).into_iter().collect(),
+                Task::Rearrange(node) => moves::rearranged(&context, node, &judge).into_iter().collect(),
             })
             .collect();
         if self.observer.cancelled() {
             return Err(Error::Cancelled);
         }
+        tried.add(tasks.iter().zip(&found).filter(|(_, moves)| moves.is_empty()).map(|(task, _)| task.1));
+        let moves = found.into_iter().flatten().collect();
         let mut chosen = apart(moves);
         while !chosen.is_empty() {
             let mut net = best.net.clone();
@@ -238,43 +236,6 @@ fn apart(mut moves: Vec<Move>) -> Vec<Move> {
         }
     }
     chosen
-}
-
-/// Rows that list only cells that are not zero, where that is what most cells are.
-pub(super) fn sparse_rows(rows: &dyn Rows) -> Result<Option<Dataset>> {
-    const DENSEST: usize = 8;
-    let Some(table) = rows.dataset() else { return Ok(None) };
-    if table.schema().columns().iter().any(|column| column.kind.n_states().is_none()) {
-        return Ok(None);
-    }
-    let (mut n_stored, mut n_cells) = (0, 0);
-    let mut batches = Vec::new();
-    for batch in table.batches() {
-        let Block::Dense(columns) = &batch.block else { return Ok(None) };
-        let mut sparse = SparseRows::default();
-        let mut values = Vec::new();
-        for row in 0..batch.n_rows {
-            for (ix, column) in columns.iter().enumerate() {
-                let value = column.number(row);
-                if value != 0.0 {
-                    sparse.columns.push(ix as u32);
-                    values.push(value);
-                }
-            }
-            sparse.starts.push(sparse.columns.len());
-        }
-        n_stored += values.len();
-        n_cells += batch.n_rows * columns.len();
-        if n_stored * DENSEST > n_cells + 100_000 {
-            return Ok(None);
-        }
-        sparse.values = values.iter().any(|&value| value != 1.0).then_some(values);
-        batches.push(Batch { block: Block::Sparse(sparse), ..(**batch).clone() });
-    }
-    if n_stored * DENSEST > n_cells {
-        return Ok(None);
-    }
-    Ok(Some(Dataset::new(Arc::clone(table.schema()), batches)))
 }
 
 /// Settings of [`by_bic`].
@@ -341,6 +302,8 @@ const MOST_FITTED: usize = 100_000;
 const LARGE: f64 = 3e6;
 /// Variables above which, likewise.
 const WIDE: usize = 400;
+/// Starts that are taken through some sweeps, the best of all, unless the table is small.
+const MAX_CLIMBED: usize = 6;
 /// Below it, many starts are.
 const SMALL: f64 = 1e5;
 const VERY_LARGE: f64 = 2e7;
@@ -358,7 +321,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     let (weight, n_rows) = (moments.total_weight(), merged.n_rows_hint().unwrap_or(moments.n_rows()) as usize);
     let fewer = if n_rows > MOST_FITTED { Some(every(&merged, n_rows.div_ceil(MOST_FITTED), observer)?) } else { None };
     let fitted: &dyn Rows = fewer.as_ref().map_or(&merged, |it| it);
-    let sparse = sparse_rows(fitted)?;
+    let sparse = fitted.dataset().and_then(Dataset::listed);
     let journal: Option<&Journal> = data.journal();
     let fitted = JournaledRows::new(sparse.as_ref().map_or(fitted, |it| it), journal);
     let bench = Bench::new(&fitted, weight, search, observer)?;
@@ -377,17 +340,26 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
         if observer.stop_early() && !found.is_empty() {
             break;
         }
-        if let Some(begun) = bench.begin(beginning, moments, search)? {
-            let begun = bench.climb(begun, first_sweeps, search.seed.wrapping_add(at as u64 * 31))?;
-            found.push((at, begun));
-        }
+        found.extend(bench.begin(beginning, moments, search)?.map(|begun| (at, begun)));
         observer.progress(at as u64 + 1);
     }
-    found.sort_by(|a, b| b.1.bic.total_cmp(&a.1.bic).then(a.0.cmp(&b.0)));
+    let by_bic = |a: &(usize, Found), b: &(usize, Found)| b.1.bic.total_cmp(&a.1.bic).then(a.0.cmp(&b.0));
+    found.sort_by(by_bic);
+    if size >= SMALL && search.effort != Effort::Thorough {
+        found.truncate(MAX_CLIMBED);
+    }
+    for (at, begun) in &mut found {
+        if observer.stop_early() {
+            break;
+        }
+        *begun = bench.climb(begun.clone(), first_sweeps, search.seed.wrapping_add(*at as u64 * 31), false)?;
+    }
+    found.sort_by(by_bic);
     found.truncate(kept);
     let mut best: Option<Found> = None;
     for (ix, (at, begun)) in found.into_iter().enumerate() {
-        let further = if kept > 1 { bench.climb(begun, 3, search.seed.wrapping_add(500 + at as u64 * 31))? } else { begun };
+        let further =
+            if kept > 1 { bench.climb(begun, 3, search.seed.wrapping_add(500 + at as u64 * 31), false)? } else { begun };
         if best.as_ref().is_none_or(|best| further.bic > best.bic) {
             best = Some(further);
         }
@@ -396,7 +368,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     let Some(best) = best else {
         return starts::forest(&[], &bench.columns, search.smoothing.pseudo_count).model(bench.rows.schema(), &bench.columns);
     };
-    let best = bench.climb(best, sweeps, search.seed.wrapping_add(77))?;
+    let best = bench.climb(best, sweeps, search.seed.wrapping_add(77), true)?;
     let best = if observer.stop_early() { best } else { bench.fit(&best.model, 200, 1e-8)?.unwrap_or(best) };
     // Rows may justify no dependence at all.
     let alone = starts::forest(&[], &bench.columns, search.smoothing.pseudo_count).model(bench.rows.schema(), &bench.columns)?;
@@ -508,7 +480,7 @@ pub(super) fn states_on_tree(
     let mut bench = Bench::new(&merged, weight, search, observer)?;
     bench.keep_tree = true;
     let Some(begun) = bench.fit(model, 30, 1e-7)? else { return Ok(None) };
-    let best = bench.climb(begun, 25, search.seed)?;
+    let best = bench.climb(begun, 25, search.seed, false)?;
     Ok(Some(bench.fit(&best.model, 300, 1e-8)?.unwrap_or(best).model))
 }
 

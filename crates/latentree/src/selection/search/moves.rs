@@ -9,12 +9,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
 
-use super::columns::{CHUNK, Columns};
-use super::local::{Branch, Context, Local, through};
-use super::net::times;
-use super::patch::{Floors, Leaf, Node, Patch, Soft, Source};
 use super::residual::Residuals;
 use crate::information;
+use crate::patch::{Branch, CHUNK, Columns, Context, Floors, Leaf, Local, Node, Patch, Soft, Source, through_leaf};
 
 /// A local change and what it gains.
 #[derive(Debug, Clone)]
@@ -184,14 +181,14 @@ fn observing(star: &Local, base: f64, judge: &Judge<'_>) -> Option<Move> {
     for &(_, variable, leaf) in candidates.iter().take(2) {
         let values = &star.patch.leaves[leaf].values;
         let n_labels = values.len() / node.n_states;
-        let (shares, states) = super::net::turned(&node.table, values, n_labels);
+        let (shares, states) = crate::patch::turned(&node.table, values, n_labels);
         let mut local = star.clone();
         local.patch.nodes[0] = Node { n_states: n_labels, parent: None, table: shares };
         local.observes = Some(variable);
         local.branches.retain(|(branch, _)| *branch != Branch::Variable(variable));
         for (at, other) in local.patch.leaves.iter_mut().enumerate() {
             if at == leaf {
-                *other = super::net::identity(0, variable, columns);
+                *other = crate::patch::identity(0, variable, columns);
             } else {
                 other.values = through_leaf(&states, &other.values, node.n_states, &other.source, columns);
             }
@@ -222,15 +219,34 @@ pub(super) fn across(context: &Context<'_>, hidden: usize, judge: &Judge<'_>) ->
         }
     };
     if context.net.observed[hidden].is_none() {
-        consider(joined(&pair, judge.columns), true);
+        consider(pair.joined(judge.columns), true);
     }
     const MOST_BRANCHES: usize = 12;
     if context.degree(hidden) > if context.net.observed[hidden].is_some() { 1 } else { 3 } {
         for at in 0..pair.branches.len().min(MOST_BRANCHES) {
-            consider(rehung(&pair, at, judge.columns), false);
+            consider(pair.with_moved_branch(at, judge.columns), false);
         }
     }
     best
+}
+
+/// The best rearrangement of the branches of a hidden node and its parent: one moved either way, or two swapped.
+pub(super) fn rearranged(context: &Context<'_>, hidden: usize, judge: &Judge<'_>) -> Option<Move> {
+    const MAX_FITTED: usize = 2;
+    const HOPELESS: f64 = 20.0;
+    let parent = context.net.parent[hidden].filter(|_| !judge.keep_tree)?;
+    if [hidden, parent].iter().any(|&end| context.net.observed[end].is_some() || context.degree(end) < 3) {
+        return None;
+    }
+    let mut edge = context.edge(hidden, parent);
+    let base = judge.climb(&mut edge.patch, 3) - judge.penalty(&edge.patch);
+    let look = |local: &mut Local| judge.climb(&mut local.patch, 3) - judge.penalty(&local.patch);
+    let found = edge.rearrangements(judge.columns, look).into_iter().take(MAX_FITTED);
+    let moves = found.filter(|(value, _)| *value > base - HOPELESS).map(|(_, mut local)| {
+        let gain = judge.climb(&mut local.patch, judge.steps / 2) - judge.penalty(&local.patch) - base;
+        Move { gain, local, resizes: false }
+    });
+    moves.filter(|it| it.gain > LEAST_GAIN).max_by(|a, b| a.gain.total_cmp(&b.gain))
 }
 
 /// States that are tried to be split at once.
@@ -497,37 +513,4 @@ fn evidence(star: &Patch, columns: &Columns) -> Soft {
         }
     });
     Soft { n_states: k, values }
-}
-
-/// The two nodes of a pair as one, with the states of the parent.
-fn joined(pair: &Local, columns: &Columns) -> Local {
-    let mut local = pair.clone();
-    let below = &pair.patch.nodes[1];
-    local.patch.nodes.truncate(1);
-    local.nodes.truncate(1);
-    local.removed = pair.nodes[1].into_iter().collect();
-    for leaf in local.patch.leaves.iter_mut().filter(|leaf| leaf.at == 1) {
-        leaf.values = through_leaf(&below.table, &leaf.values, below.n_states, &leaf.source, columns);
-        leaf.at = 0;
-    }
-    local
-}
-
-/// The pair with one branch of the node below on the parent.
-fn rehung(pair: &Local, branch: usize, columns: &Columns) -> Local {
-    let mut local = pair.clone();
-    let below = &pair.patch.nodes[1];
-    for leaf in &mut local.patch.leaves[pair.branches[branch].1.clone()] {
-        leaf.values = through_leaf(&below.table, &leaf.values, below.n_states, &leaf.source, columns);
-        leaf.at = 0;
-    }
-    local
-}
-
-fn through_leaf(table: &[f64], values: &[f64], n_states: usize, source: &Source, columns: &Columns) -> Vec<f64> {
-    match source {
-        Source::Column(column) => through(table, values, n_states, &columns.columns[*column]),
-        Source::Soft(soft) => table.chunks_exact(n_states).flat_map(|row| times(row, values, soft.n_states)).collect(),
-        Source::Fixed(_) | Source::Identity(_) => Vec::new(),
-    }
 }

@@ -3,9 +3,7 @@
 //! Every branch is made a label: a variable's own, a number's half, the most probable state behind a message. For two branches with counts `n(a, b)` and the star's
 //! `E(a, b) = Σ_s N π_s P(a|s) P(b|s)`, the residual is `Σ n ln(n/E)`: about what a hidden node above the two could gain.
 
-use super::columns::{CHUNK, Column, Columns};
-use super::local::Local;
-use super::patch::{Leaf, Source};
+use crate::patch::{CHUNK, Column, Columns, Leaf, Local, Source};
 
 /// Most branches that are compared two by two, times rows.
 const MOST_WORK: usize = 1_000_000_000;

@@ -5,13 +5,11 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
 
-use super::columns::{Column, Columns};
 use super::leaves::{joint, masses, proportions, rejoined};
 use super::moves::{Judge, grown};
 use super::mutual::{Labels, Mutual};
-use super::net::{ALONE, Net};
-use super::patch::{Leaf, Node, Patch, Source};
 use super::residual::labels;
+use crate::patch::{ALONE, Column, Columns, Leaf, Net, Node, Patch, Source};
 
 /// Steps of EM of a latent class model.
 const CLASS_STEPS: usize = 40;
@@ -21,7 +19,7 @@ pub(super) fn classes(variables: &[usize], n_states: usize, columns: &Columns, j
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut leaves = Vec::new();
     for &column in variables.iter().flat_map(|&variable| &columns.of_variable[variable]) {
-        let own = super::net::alone(&columns.columns[column], &columns.weights, judge.floors.pseudo_count.max(1e-6));
+        let own = crate::patch::alone(&columns.columns[column], &columns.weights, judge.floors.pseudo_count.max(1e-6));
         let mut values = Vec::with_capacity(n_states * own.len());
         for _ in 0..n_states {
             values.extend(leaning(&own, &columns.columns[column], &mut rng));
@@ -289,7 +287,7 @@ fn is_one(four: [usize; 4], own: &[Labels], columns: &Columns, judge: &Judge<'_>
     let table = Columns::of_patterns(&four.map(|ix| &own[ix]), &columns.weights);
     let judge = Judge { columns: &table, ..*judge };
     let leaf = |column: usize, at: usize| {
-        let own = super::net::alone(&table.columns[column], &table.weights, 0.1);
+        let own = crate::patch::alone(&table.columns[column], &table.weights, 0.1);
         let usual = (0..own.len()).max_by(|&a, &b| own[a].total_cmp(&own[b]).then(b.cmp(&a))).unwrap_or(0);
         let tilted = |sign: f64| {
             let raw: Vec<f64> =
@@ -319,6 +317,7 @@ impl Columns {
             n_rows: weights.len(),
             weights: weights.to_vec(),
             weight: weights.iter().sum(),
+            scale: 1.0,
             columns: own.iter().map(column).collect(),
             of_variable: (0..own.len()).map(|ix| vec![ix]).collect(),
         }

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use super::columns::Columns;
-use super::local::Context;
-use super::net::Net;
 use super::{BicSearch, by_bic};
 use crate::Silent;
 use crate::inference::Inference;
 use crate::moments::{PairMoments, fold};
+use crate::patch::{Columns, Context, Net};
 use crate::simulate::{ParameterFamily, Shape, Simulation};
 
 fn setting(seed: u64) -> (crate::model::LatentTree, crate::data::Dataset, Columns) {

@@ -4,46 +4,45 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::columns::{CHUNK, Column, Columns};
-use super::patch::{Leaf, Node, Patch, Soft, Source};
+use super::{CHUNK, Column, Columns, Leaf, Node, Patch, Soft, Source};
 use crate::data::Schema;
 use crate::model::{Distribution, Emission, LatentTree, Table};
 use crate::tree::{Rooted, Tree};
 use crate::{NodeIx, Result, VarIx};
 
 /// The node of a variable that has none.
-pub(super) const ALONE: usize = usize::MAX;
+pub(crate) const ALONE: usize = usize::MAX;
 /// The node of a variable that is a node itself.
-pub(super) const INNER: usize = usize::MAX - 1;
+pub(crate) const INNER: usize = usize::MAX - 1;
 
 /// A forest of hidden nodes with tables, and the parameters of every column in the states of its variable's node.
 #[derive(Debug, Clone)]
-pub(super) struct Net {
-    pub(super) states: Vec<usize>,
-    pub(super) parent: Vec<Option<usize>>,
+pub(crate) struct Net {
+    pub(crate) states: Vec<usize>,
+    pub(crate) parent: Vec<Option<usize>>,
     /// Given the parent, or the node's own.
-    pub(super) table: Vec<Vec<f64>>,
+    pub(crate) table: Vec<Vec<f64>>,
     /// By node, the variable that it is; its states are the labels. The others are hidden.
-    pub(super) observed: Vec<Option<usize>>,
+    pub(crate) observed: Vec<Option<usize>>,
     /// By variable.
-    pub(super) leaf_of: Vec<usize>,
+    pub(crate) leaf_of: Vec<usize>,
     /// By column; continuous means less the column's.
-    pub(super) values: Vec<Vec<f64>>,
+    pub(crate) values: Vec<Vec<f64>>,
 }
 
 /// All messages between hidden nodes: what lies below each given its state, and what lies beyond its parent given the parent's.
-pub(super) struct Messages {
-    pub(super) up: Vec<Arc<Soft>>,
-    pub(super) down: Vec<Option<Arc<Soft>>>,
+pub(crate) struct Messages {
+    pub(crate) up: Vec<Arc<Soft>>,
+    pub(crate) down: Vec<Option<Arc<Soft>>>,
 }
 
 impl Net {
-    pub(super) fn n_hidden(&self) -> usize {
+    pub(crate) fn n_hidden(&self) -> usize {
         self.states.len()
     }
 
     /// The net of a model; `None` of a Gaussian one. Observed nodes with children are nodes of the net.
-    pub(super) fn of_model(model: &LatentTree, columns: &Columns) -> Option<Self> {
+    pub(crate) fn of_model(model: &LatentTree, columns: &Columns) -> Option<Self> {
         let n_nodes = model.tree().n_nodes();
         let mut has_children = vec![false; n_nodes];
         for node in model.tree().node_ixs() {
@@ -104,7 +103,7 @@ impl Net {
     }
 
     /// The tree.
-    pub(super) fn tree(&self, schema: &Schema) -> Result<Tree> {
+    pub(crate) fn tree(&self, schema: &Schema) -> Result<Tree> {
         let mut tree = Tree::new();
         for variable in schema.variables() {
             tree.add_observed(variable.name.clone())?;
@@ -125,7 +124,7 @@ impl Net {
     }
 
     /// The model.
-    pub(super) fn model(&self, schema: &Arc<Schema>, columns: &Columns) -> Result<LatentTree> {
+    pub(crate) fn model(&self, schema: &Arc<Schema>, columns: &Columns) -> Result<LatentTree> {
         let (tree, places) = (self.tree(schema)?, self.places());
         let p = schema.variables().len();
         let roots = (0..self.n_hidden()).filter(|&ix| self.parent[ix].is_none()).map(|ix| places[ix]);
@@ -159,7 +158,7 @@ impl Net {
     }
 
     /// Marginal distributions of the hidden nodes.
-    pub(super) fn marginals(&self) -> Vec<Vec<f64>> {
+    pub(crate) fn marginals(&self) -> Vec<Vec<f64>> {
         let mut marginals: Vec<Vec<f64>> = vec![Vec::new(); self.n_hidden()];
         for ix in self.order() {
             marginals[ix] = match self.parent[ix] {
@@ -171,7 +170,7 @@ impl Net {
     }
 
     /// Hidden nodes, parents before children.
-    pub(super) fn order(&self) -> Vec<usize> {
+    pub(crate) fn order(&self) -> Vec<usize> {
         let children = self.children();
         let mut order: Vec<usize> = (0..self.n_hidden()).filter(|&ix| self.parent[ix].is_none()).collect();
         let mut at = 0;
@@ -182,7 +181,7 @@ impl Net {
         order
     }
 
-    pub(super) fn children(&self) -> Vec<Vec<usize>> {
+    pub(crate) fn children(&self) -> Vec<Vec<usize>> {
         let mut children = vec![Vec::new(); self.n_hidden()];
         for (ix, parent) in self.parent.iter().enumerate() {
             if let Some(parent) = parent {
@@ -193,7 +192,7 @@ impl Net {
     }
 
     /// Variables of each hidden node.
-    pub(super) fn leaves(&self) -> Vec<Vec<usize>> {
+    pub(crate) fn leaves(&self) -> Vec<Vec<usize>> {
         let mut leaves = vec![Vec::new(); self.n_hidden()];
         for (variable, &at) in self.leaf_of.iter().enumerate().filter(|it| *it.1 < INNER) {
             leaves[at].push(variable);
@@ -202,7 +201,7 @@ impl Net {
     }
 
     /// Makes a node the root of its tree; the distribution stays the same.
-    pub(super) fn reroot(&mut self, root: usize) {
+    pub(crate) fn reroot(&mut self, root: usize) {
         let mut path = vec![root];
         while let Some(parent) = self.parent[path[path.len() - 1]] {
             path.push(parent);
@@ -222,7 +221,7 @@ impl Net {
     }
 
     /// The whole net as one patch: hidden nodes in the order given (parents first), columns of variables that have a hidden node.
-    pub(super) fn patch(&self, order: &[usize], columns: &Columns) -> Patch {
+    pub(crate) fn patch(&self, order: &[usize], columns: &Columns) -> Patch {
         let mut place = vec![0; self.n_hidden()];
         order.iter().enumerate().for_each(|(at, &ix)| place[ix] = at);
         let nodes = order.iter().map(|&ix| Node {
@@ -243,7 +242,7 @@ impl Net {
     }
 
     /// Every message between hidden nodes, for all rows.
-    pub(super) fn messages(&self, columns: &Columns) -> Messages {
+    pub(crate) fn messages(&self, columns: &Columns) -> Messages {
         let (order, marginals) = (self.order(), self.marginals());
         let patch = self.patch(&order, columns);
         let n_rows = columns.n_rows;
@@ -284,7 +283,7 @@ impl Net {
     }
 
     /// Posteriors of all states of all hidden nodes, `[state][row]`, in the order of the nodes.
-    pub(super) fn posteriors(&self, columns: &Columns) -> Vec<Arc<Soft>> {
+    pub(crate) fn posteriors(&self, columns: &Columns) -> Vec<Arc<Soft>> {
         let order = self.order();
         let patch = self.patch(&order, columns);
         let n_rows = columns.n_rows;
@@ -308,7 +307,7 @@ impl Net {
 
     /// Free parameters.
     #[cfg(test)]
-    pub(super) fn n_free(&self, columns: &Columns) -> usize {
+    pub(crate) fn n_free(&self, columns: &Columns) -> usize {
         let nodes =
             (0..self.n_hidden()).map(|ix| self.parent[ix].map_or(1, |parent| self.states[parent]) * (self.states[ix] - 1));
         let leaves = self.leaf_of.iter().enumerate().filter(|it| *it.1 != INNER);
@@ -320,18 +319,18 @@ impl Net {
     }
 
     /// Parameters of all columns as if every variable were alone.
-    pub(super) fn independent(columns: &Columns, pseudo_count: f64) -> Vec<Vec<f64>> {
+    pub(crate) fn independent(columns: &Columns, pseudo_count: f64) -> Vec<Vec<f64>> {
         columns.columns.par_iter().map(|column| alone(column, &columns.weights, pseudo_count)).collect()
     }
 }
 
 /// The evidence of a node that is a variable.
-pub(super) fn identity(at: usize, variable: usize, columns: &Columns) -> Leaf {
+pub(crate) fn identity(at: usize, variable: usize, columns: &Columns) -> Leaf {
     Leaf { at, source: Source::Identity(columns.of_variable[variable][0]), values: Vec::new() }
 }
 
 /// The parameters of a column that nothing is known about.
-pub(super) fn alone(column: &Column, weights: &[f64], pseudo_count: f64) -> Vec<f64> {
+pub(crate) fn alone(column: &Column, weights: &[f64], pseudo_count: f64) -> Vec<f64> {
     let labels = |n_codes: usize, counts: Vec<f64>| {
         let total: f64 = counts[..n_codes].iter().map(|count| count + pseudo_count).sum();
         counts[..n_codes].iter().map(|count| (count + pseudo_count) / total).collect()
@@ -387,7 +386,7 @@ fn emission(values: &[f64], column: &Column) -> Emission {
 }
 
 /// A distribution through a table.
-pub(super) fn times(above: &[f64], table: &[f64], n_states: usize) -> Vec<f64> {
+pub(crate) fn times(above: &[f64], table: &[f64], n_states: usize) -> Vec<f64> {
     let mut out = vec![0.0; n_states];
     for (weight, row) in above.iter().zip(table.chunks_exact(n_states)) {
         out.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
@@ -396,7 +395,7 @@ pub(super) fn times(above: &[f64], table: &[f64], n_states: usize) -> Vec<f64> {
 }
 
 /// The distribution of the node below, and the table of the node above given it.
-pub(super) fn turned(above: &[f64], table: &[f64], n_below: usize) -> (Vec<f64>, Vec<f64>) {
+pub(crate) fn turned(above: &[f64], table: &[f64], n_below: usize) -> (Vec<f64>, Vec<f64>) {
     let own = times(above, table, n_below);
     let n_above = above.len();
     let mut turned = vec![0.0; n_below * n_above];

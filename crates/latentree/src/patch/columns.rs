@@ -7,13 +7,13 @@ use crate::data::{Block, Kind, Rows, Schema};
 use crate::{Error, Observer, Result, VarIx};
 
 /// Rows that are worked on at a time.
-pub(super) const CHUNK: usize = 1024;
+pub(crate) const CHUNK: usize = 1024;
 /// A column is listed by its exceptions if these are at most one in so many rows.
 const RARE: usize = 6;
 
 /// The cells of one column.
 #[derive(Debug)]
-pub(super) enum Column {
+pub(crate) enum Column {
     /// Labels of which most rows have the same one.
     Sparse {
         n_codes: usize,
@@ -33,7 +33,7 @@ pub(super) enum Column {
 
 impl Column {
     /// Numbers that describe the column in one state: probabilities of labels, mean and variance, or a rate.
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         match self {
             Self::Sparse { n_codes, .. } | Self::Dense { n_codes, .. } => *n_codes,
             Self::Numbers { is_count, .. } => 2 - usize::from(*is_count),
@@ -41,19 +41,19 @@ impl Column {
     }
 
     /// Free parameters in one state.
-    pub(super) fn n_free(&self) -> usize {
+    pub(crate) fn n_free(&self) -> usize {
         match self {
             Self::Sparse { n_codes, .. } | Self::Dense { n_codes, .. } => n_codes - 1,
             Self::Numbers { is_count, .. } => 2 - usize::from(*is_count),
         }
     }
 
-    pub(super) fn is_discrete(&self) -> bool {
+    pub(crate) fn is_discrete(&self) -> bool {
         !matches!(self, Self::Numbers { .. })
     }
 
     /// Labels as they are best stored; `n_codes` or more is missing.
-    pub(super) fn of_codes(n_codes: usize, mut codes: Vec<u16>) -> Self {
+    pub(crate) fn of_codes(n_codes: usize, mut codes: Vec<u16>) -> Self {
         let n_rows = codes.len();
         let mut counts = vec![0_usize; n_codes + 1];
         for code in &mut codes {
@@ -81,18 +81,21 @@ impl Column {
 
 /// All rows by column.
 #[derive(Debug)]
-pub(super) struct Columns {
-    pub(super) n_rows: usize,
-    pub(super) weights: Vec<f64>,
-    pub(super) weight: f64,
-    pub(super) columns: Vec<Column>,
+pub(crate) struct Columns {
+    pub(crate) n_rows: usize,
+    pub(crate) weights: Vec<f64>,
+    /// Of all rows, those that were not taken included.
+    pub(crate) weight: f64,
+    /// What a taken unit of weight stands for.
+    pub(crate) scale: f64,
+    pub(crate) columns: Vec<Column>,
     /// The columns of each variable.
-    pub(super) of_variable: Vec<Vec<usize>>,
+    pub(crate) of_variable: Vec<Vec<usize>>,
 }
 
 impl Columns {
     /// Reads all rows, or every so many-th that `most` cells allow, with the others' weight.
-    pub(super) fn read(rows: &dyn Rows, most_rows: usize, observer: &dyn Observer) -> Result<Self> {
+    pub(crate) fn read(rows: &dyn Rows, most_rows: usize, observer: &dyn Observer) -> Result<Self> {
         let schema = rows.schema();
         let n_all = count(rows, observer)?;
         let step = n_all.div_ceil(most_rows.max(1)).max(1);
@@ -122,21 +125,20 @@ impl Columns {
         }
         let n_rows = weights.len();
         let seen: f64 = weights.iter().sum();
-        if seen > 0.0 {
-            weights.iter_mut().for_each(|own| *own *= weight / seen);
-        }
+        let scale = if seen > 0.0 { weight / seen } else { 1.0 };
+        weights.iter_mut().for_each(|own| *own *= scale);
         let columns = raw.into_iter().map(|column| column.finish(n_rows, &weights)).collect();
-        Ok(Self { n_rows, weights, weight, columns, of_variable: of_variable(schema) })
+        Ok(Self { n_rows, weights, weight, scale, columns, of_variable: of_variable(schema) })
     }
 
     /// Cells, of which a number is worth many labels: its density is computed for every state.
-    pub(super) fn size(&self) -> f64 {
+    pub(crate) fn size(&self) -> f64 {
         const OF_A_NUMBER: f64 = 12.0;
         let cells = |column: &Column| if column.is_discrete() { 1.0 } else { OF_A_NUMBER };
         self.n_rows as f64 * self.columns.iter().map(cells).sum::<f64>()
     }
 
-    pub(super) fn n_chunks(&self) -> usize {
+    pub(crate) fn n_chunks(&self) -> usize {
         self.n_rows.div_ceil(CHUNK)
     }
 }

@@ -2,53 +2,51 @@
 
 use std::ops::Range;
 
-use super::columns::{Column, Columns};
-use super::net::{Messages, Net, times, turned};
-use super::patch::{Leaf, Node, Patch, Source};
+use super::{Column, Columns, Leaf, Messages, Net, Node, Patch, Source, times, turned};
 
 /// What hangs on a node of a local patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Branch {
+pub(crate) enum Branch {
     Variable(usize),
     Hidden(usize),
 }
 
 /// A patch around hidden nodes of a net.
 #[derive(Debug, Clone)]
-pub(super) struct Local {
-    pub(super) patch: Patch,
+pub(crate) struct Local {
+    pub(crate) patch: Patch,
     /// The net's node behind each of the patch; `None` for a new one.
-    pub(super) nodes: Vec<Option<usize>>,
+    pub(crate) nodes: Vec<Option<usize>>,
     /// What hangs on them, with its leaves.
-    pub(super) branches: Vec<(Branch, Range<usize>)>,
+    pub(crate) branches: Vec<(Branch, Range<usize>)>,
     /// Nodes of the net that the patch replaces and that are gone with it.
-    pub(super) removed: Vec<usize>,
+    pub(crate) removed: Vec<usize>,
     /// The variable that its first node becomes.
-    pub(super) observes: Option<usize>,
+    pub(crate) observes: Option<usize>,
 }
 
 /// A net with everything that local patches need of it.
-pub(super) struct Context<'a> {
-    pub(super) net: &'a Net,
-    pub(super) columns: &'a Columns,
-    pub(super) messages: &'a Messages,
-    pub(super) marginals: Vec<Vec<f64>>,
-    pub(super) children: Vec<Vec<usize>>,
-    pub(super) leaves: Vec<Vec<usize>>,
+pub(crate) struct Context<'a> {
+    pub(crate) net: &'a Net,
+    pub(crate) columns: &'a Columns,
+    pub(crate) messages: &'a Messages,
+    pub(crate) marginals: Vec<Vec<f64>>,
+    pub(crate) children: Vec<Vec<usize>>,
+    pub(crate) leaves: Vec<Vec<usize>>,
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(net: &'a Net, columns: &'a Columns, messages: &'a Messages) -> Self {
+    pub(crate) fn new(net: &'a Net, columns: &'a Columns, messages: &'a Messages) -> Self {
         Self { net, columns, messages, marginals: net.marginals(), children: net.children(), leaves: net.leaves() }
     }
 
     /// Number of neighbours of a hidden node.
-    pub(super) fn degree(&self, hidden: usize) -> usize {
+    pub(crate) fn degree(&self, hidden: usize) -> usize {
         self.children[hidden].len() + self.leaves[hidden].len() + usize::from(self.net.parent[hidden].is_some())
     }
 
     /// The neighbourhood of one hidden node.
-    pub(super) fn star(&self, hidden: usize) -> Local {
+    pub(crate) fn star(&self, hidden: usize) -> Local {
         let net = self.net;
         let mut local = Local {
             patch: Patch {
@@ -68,7 +66,7 @@ impl<'a> Context<'a> {
     }
 
     /// A hidden node below its parent, which comes first; all that the parent knows from elsewhere is fixed.
-    pub(super) fn pair(&self, hidden: usize, parent: usize) -> Option<Local> {
+    pub(crate) fn pair(&self, hidden: usize, parent: usize) -> Option<Local> {
         let net = self.net;
         let root = Node { n_states: net.states[parent], parent: None, table: self.marginals[parent].clone() };
         let below = Node { n_states: net.states[hidden], parent: Some(0), table: net.table[hidden].clone() };
@@ -85,9 +83,26 @@ impl<'a> Context<'a> {
         Some(local)
     }
 
+    /// A hidden node below its parent, which comes first, with all branches of both.
+    pub(crate) fn edge(&self, hidden: usize, parent: usize) -> Local {
+        let net = self.net;
+        let mut local = self.star(parent);
+        let at = local.branches.iter().position(|(branch, _)| *branch == Branch::Hidden(hidden)).expect("a child of its parent");
+        let (_, gone) = local.branches.remove(at);
+        local.patch.leaves.remove(gone.start);
+        for (_, leaves) in local.branches.iter_mut().filter(|(_, leaves)| leaves.start > gone.start) {
+            *leaves = leaves.start - 1..leaves.end - 1;
+        }
+        local.patch.nodes.push(Node { n_states: net.states[hidden], parent: Some(0), table: net.table[hidden].clone() });
+        local.nodes.push(Some(hidden));
+        self.add_below(&mut local, 1, hidden);
+        self.add_identity(&mut local, 1, hidden);
+        local
+    }
+
     fn add_identity(&self, local: &mut Local, at: usize, node: usize) {
         if let Some(variable) = self.net.observed[node] {
-            local.patch.leaves.push(super::net::identity(at, variable, self.columns));
+            local.patch.leaves.push(super::identity(at, variable, self.columns));
         }
     }
 
@@ -119,8 +134,57 @@ impl<'a> Context<'a> {
 }
 
 impl Local {
+    /// The two nodes as one, with the states of the first.
+    pub(crate) fn joined(&self, columns: &Columns) -> Self {
+        let mut local = self.clone();
+        let below = &self.patch.nodes[1];
+        local.patch.nodes.truncate(1);
+        local.nodes.truncate(1);
+        local.removed = self.nodes[1].into_iter().collect();
+        for leaf in local.patch.leaves.iter_mut().filter(|leaf| leaf.at == 1) {
+            leaf.values = through_leaf(&below.table, &leaf.values, below.n_states, &leaf.source, columns);
+            leaf.at = 0;
+        }
+        local
+    }
+
+    /// Whether a branch hangs on the second node.
+    pub(crate) fn is_below(&self, branch: usize) -> bool {
+        self.patch.leaves[self.branches[branch].1.start].at == 1
+    }
+
+    /// The two nodes with one branch on the other of them.
+    pub(crate) fn with_moved_branch(&self, branch: usize, columns: &Columns) -> Self {
+        let mut local = self.clone();
+        let [first, second] = [&self.patch.nodes[0], &self.patch.nodes[1]];
+        let (to, of, table) = if self.is_below(branch) {
+            (0, second.n_states, second.table.clone())
+        } else {
+            (1, first.n_states, turned(&first.table, &second.table, second.n_states).1)
+        };
+        for leaf in &mut local.patch.leaves[self.branches[branch].1.clone()] {
+            leaf.values = through_leaf(&table, &leaf.values, of, &leaf.source, columns);
+            leaf.at = to;
+        }
+        local
+    }
+
+    /// The same two nodes with the second one as the root.
+    pub(crate) fn turned(&self) -> Self {
+        let mut local = self.clone();
+        let [first, second] = [&self.patch.nodes[0], &self.patch.nodes[1]];
+        let (own, table) = turned(&first.table, &second.table, second.n_states);
+        local.patch.nodes = vec![
+            Node { n_states: second.n_states, parent: None, table: own },
+            Node { n_states: first.n_states, parent: Some(0), table },
+        ];
+        local.patch.leaves.iter_mut().for_each(|leaf| leaf.at = 1 - leaf.at);
+        local.nodes.reverse();
+        local
+    }
+
     /// Puts the patch into the net it was cut from; removed nodes stay as they are, without neighbours, until the net is compacted.
-    pub(super) fn apply(&self, net: &mut Net) {
+    pub(crate) fn apply(&self, net: &mut Net) {
         let root = self.nodes[0].expect("the first node is one of the net's");
         net.reroot(root);
         let place: Vec<usize> = self
@@ -161,7 +225,7 @@ impl Local {
         }
         if let Some(variable) = self.observes {
             net.observed[root] = Some(variable);
-            net.leaf_of[variable] = super::net::INNER;
+            net.leaf_of[variable] = super::INNER;
         }
         for &gone in &self.removed {
             net.states[gone] = 0;
@@ -172,21 +236,21 @@ impl Local {
 
 impl Net {
     /// Takes out nodes that were removed.
-    pub(super) fn compact(&mut self) {
+    pub(crate) fn compact(&mut self) {
         let kept: Vec<usize> = (0..self.n_hidden()).filter(|&ix| self.states[ix] > 0).collect();
-        let mut place = vec![super::net::ALONE; self.n_hidden()];
+        let mut place = vec![super::ALONE; self.n_hidden()];
         kept.iter().enumerate().for_each(|(new, &old)| place[old] = new);
         self.states = kept.iter().map(|&ix| self.states[ix]).collect();
         self.parent = kept.iter().map(|&ix| self.parent[ix].map(|parent| place[parent])).collect();
         self.table = kept.iter().map(|&ix| std::mem::take(&mut self.table[ix])).collect();
         self.observed = kept.iter().map(|&ix| self.observed[ix]).collect();
-        let leaf_of = self.leaf_of.iter().map(|&at| if at >= super::net::INNER { at } else { place[at] });
+        let leaf_of = self.leaf_of.iter().map(|&at| if at >= super::INNER { at } else { place[at] });
         self.leaf_of = leaf_of.collect();
     }
 
     /// Takes out hidden nodes with fewer than three neighbours: what hangs on one hangs on its neighbour instead, or two neighbours on each other. A node with one
     /// neighbour, or none, leaves its variable alone. A variable that is a node with one neighbour that is another becomes its leaf.
-    pub(super) fn prune(&mut self, columns: &Columns) {
+    pub(crate) fn prune(&mut self, columns: &Columns) {
         loop {
             let (children, leaves) = (self.children(), self.leaves());
             let n_near = |ix: usize| children[ix].len() + usize::from(self.parent[ix].is_some());
@@ -206,7 +270,7 @@ impl Net {
                 let column = columns.of_variable[variable][0];
                 match self.children()[weak].first().copied() {
                     None => {
-                        self.leaf_of[variable] = super::net::ALONE;
+                        self.leaf_of[variable] = super::ALONE;
                         self.values[column].clone_from(&self.table[weak]);
                     }
                     Some(heir) => {
@@ -228,7 +292,7 @@ impl Net {
                 (None, _) => {
                     // A lone variable, or nothing.
                     for &variable in &leaves[weak] {
-                        self.leaf_of[variable] = super::net::ALONE;
+                        self.leaf_of[variable] = super::ALONE;
                         for &column in &columns.of_variable[variable] {
                             self.values[column] = through(&weight, &self.values[column], k, &columns.columns[column]);
                         }
@@ -259,7 +323,7 @@ impl Net {
 }
 
 /// The parameters of a column given the states of another node, which determines the column's own by a table of `n_states` columns.
-pub(super) fn through(table: &[f64], values: &[f64], n_states: usize, column: &Column) -> Vec<f64> {
+fn through(table: &[f64], values: &[f64], n_states: usize, column: &Column) -> Vec<f64> {
     match column {
         Column::Numbers { is_count: false, .. } => table
             .chunks_exact(n_states)
@@ -271,5 +335,14 @@ pub(super) fn through(table: &[f64], values: &[f64], n_states: usize, column: &C
             })
             .collect(),
         other => table.chunks_exact(n_states).flat_map(|row| times(row, values, other.width())).collect(),
+    }
+}
+
+/// The parameters of a leaf given the states of another node, which determines the leaf's own by a table of `n_states` columns.
+pub(crate) fn through_leaf(table: &[f64], values: &[f64], n_states: usize, source: &Source, columns: &Columns) -> Vec<f64> {
+    match source {
+        Source::Column(column) => through(table, values, n_states, &columns.columns[*column]),
+        Source::Soft(soft) => table.chunks_exact(n_states).flat_map(|row| times(row, values, soft.n_states)).collect(),
+        Source::Fixed(_) | Source::Identity(_) => Vec::new(),
     }
 }

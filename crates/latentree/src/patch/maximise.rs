@@ -1,0 +1,88 @@
+//! The M-step of a patch, and EM.
+
+use super::{Column, Columns, Counts, Patch, Source};
+use crate::parameters::em::Smoothing;
+
+/// How tables are kept away from zero.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Floors {
+    pub(crate) pseudo_count: f64,
+    pub(crate) variance: f64,
+    pub(crate) rate: f64,
+}
+
+impl Floors {
+    /// Those of EM with this smoothing.
+    pub(crate) fn of(smoothing: &Smoothing) -> Self {
+        Self { pseudo_count: smoothing.pseudo_count, variance: smoothing.variance_floor, rate: smoothing.rate_floor }
+    }
+}
+
+impl Patch {
+    /// Sets all parameters to what the counts ask for.
+    pub(crate) fn maximise(&mut self, counts: &Counts, columns: &Columns, floors: &Floors) {
+        for (node, counts) in self.nodes.iter_mut().zip(&counts.nodes) {
+            normalise(counts, node.n_states, floors.pseudo_count, &mut node.table);
+            if let Some((_, prior)) = self.background {
+                node.table.iter_mut().for_each(|cell| *cell *= 1.0 - prior);
+            }
+        }
+        for (leaf, counts) in self.leaves.iter_mut().zip(&counts.leaves) {
+            match &leaf.source {
+                Source::Fixed(_) | Source::Identity(_) => {}
+                Source::Soft(soft) => normalise(counts, soft.n_states, floors.pseudo_count, &mut leaf.values),
+                Source::Column(column) => {
+                    let column = &columns.columns[*column];
+                    match column {
+                        Column::Numbers { is_count, mean, variance, .. } => {
+                            maximise_number(*is_count, *mean, *variance, counts, floors, &mut leaf.values);
+                        }
+                        _ => normalise(counts, column.width(), floors.pseudo_count, &mut leaf.values),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Steps of EM until a step gains less than `least`, and the log-likelihood before the last of them.
+    pub(crate) fn climb(&mut self, columns: &Columns, floors: &Floors, steps: usize, least: f64) -> f64 {
+        let mut work = self.work();
+        let mut last = f64::NEG_INFINITY;
+        for _ in 0..steps {
+            let counts = self.expect(columns, &mut work, |_, _| {});
+            let gain = counts.log_likelihood - last;
+            if !counts.log_likelihood.is_finite() {
+                return f64::NEG_INFINITY;
+            }
+            last = counts.log_likelihood;
+            self.maximise(&counts, columns, floors);
+            if gain < least {
+                break;
+            }
+        }
+        last
+    }
+}
+
+fn normalise(counts: &[f64], n: usize, pseudo_count: f64, out: &mut [f64]) {
+    let pseudo_count = pseudo_count.max(1e-9);
+    for (counts, out) in counts.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
+        let total: f64 = counts.iter().map(|count| count.max(0.0) + pseudo_count).sum();
+        out.iter_mut().zip(counts).for_each(|(out, count)| *out = (count.max(0.0) + pseudo_count) / total);
+    }
+}
+
+fn maximise_number(is_count: bool, mean: f64, variance: f64, counts: &[f64], floors: &Floors, out: &mut [f64]) {
+    for (state, sums) in counts.chunks_exact(3).enumerate() {
+        let [n, x, xx] = [sums[0], sums[1], sums[2]];
+        if is_count {
+            let least = (floors.rate * mean).max(1e-12);
+            out[state] = if n > 1e-6 { (x / n).max(least) } else { mean.max(least) };
+        } else {
+            let own = if n > 1e-6 { x / n } else { 0.0 };
+            let spread = if n > 1e-6 { xx / n - own * own } else { variance };
+            out[2 * state] = own;
+            out[2 * state + 1] = spread.max(floors.variance * variance);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The upward pass of a patch over one chunk of rows: the evidence below every node given its state, and the likelihood of each row.
+
+use super::{CHUNK, Column, Columns, Counts, Patch, Source, Work};
+
+/// Products of dense leaves between two rescalings.
+const RESCALE: usize = 12;
+
+impl Patch {
+    #[inline(always)]
+    pub(super) fn up(
+        &self,
+        columns: &Columns,
+        chunk: usize,
+        prepared: &[(Vec<f64>, Vec<f64>)],
+        (leaves_of, children_of): (&[Vec<usize>], &[Vec<usize>]),
+        work: &mut Work,
+        counts: &mut Counts,
+    ) {
+        let first = chunk * CHUNK;
+        let n = (columns.n_rows - first).min(CHUNK);
+        work.power[..n].fill(1.0);
+        work.scale[..n].fill(0.0);
+        let mut base_scale = 0.0;
+        for (ix, node) in self.nodes.iter().enumerate().rev() {
+            let k = node.n_states;
+            let mut own = std::mem::take(&mut work.products[ix]);
+            (0..k).for_each(|state| own[state * CHUNK..][..n].fill(1.0));
+            let mut base = vec![0.0; k];
+            let (mut n_products, mut n_listed) = (0, 0);
+            for &at in &leaves_of[ix] {
+                let leaf = &self.leaves[at];
+                match &leaf.source {
+                    Source::Column(column) => match &columns.columns[*column] {
+                        Column::Sparse { starts, rows, codes, .. } => {
+                            let (ratios, ln_usual) = &prepared[at];
+                            base.iter_mut().zip(ln_usual).for_each(|(sum, ln)| *sum += ln);
+                            let range = starts[chunk]..starts[chunk + 1];
+                            for (&row, &code) in rows[range.clone()].iter().zip(&codes[range]) {
+                                let row = row as usize - first;
+                                for (state, ratio) in ratios[usize::from(code) * k..][..k].iter().enumerate() {
+                                    own[state * CHUNK + row] *= ratio;
+                                }
+                            }
+                            n_listed += 1;
+                            n_products += usize::from(n_listed % 8 == 0);
+                        }
+                        Column::Dense { n_codes, codes } => {
+                            let (table, codes) = (&prepared[at].0, &codes[first..first + n]);
+                            for state in 0..k {
+                                let row = &table[state * (n_codes + 1)..][..n_codes + 1];
+                                let own = &mut own[state * CHUNK..][..n];
+                                own.iter_mut().zip(codes).for_each(|(own, &code)| *own *= row[usize::from(code)]);
+                            }
+                            n_products += 1;
+                        }
+                        Column::Numbers { is_count, values, .. } => {
+                            multiply_density(*is_count, &leaf.values, &values[first..first + n], k, &mut own, &mut work.scale);
+                            n_products += 1;
+                        }
+                    },
+                    Source::Soft(soft) => {
+                        let message = &mut work.soft[at];
+                        for state in 0..k {
+                            let row = &leaf.values[state * soft.n_states..][..soft.n_states];
+                            let message = &mut message[state * CHUNK..][..n];
+                            mix(row, |other| &soft.values[other * columns.n_rows + first..][..n], message);
+                            let own = &mut own[state * CHUNK..][..n];
+                            own.iter_mut().zip(message.iter()).for_each(|(own, value)| *own *= value);
+                        }
+                        n_products += 1;
+                    }
+                    Source::Identity(column) => observe(&columns.columns[*column], chunk, k, n, &mut own),
+                    Source::Fixed(soft) => {
+                        for state in 0..k {
+                            let values = &soft.values[state * columns.n_rows + first..][..n];
+                            let own = &mut own[state * CHUNK..][..n];
+                            own.iter_mut().zip(values).for_each(|(own, value)| *own *= f64::from(*value));
+                        }
+                        n_products += 1;
+                    }
+                }
+                if n_products >= RESCALE {
+                    rescale(&mut own, k, n, work);
+                    n_products = 0;
+                }
+            }
+            for &child in &children_of[ix] {
+                let message = &work.messages[child];
+                for state in 0..k {
+                    let own = &mut own[state * CHUNK..][..n];
+                    own.iter_mut().zip(&message[state * CHUNK..][..n]).for_each(|(own, value)| *own *= value);
+                }
+                n_products += 1;
+                if n_products >= RESCALE {
+                    rescale(&mut own, k, n, work);
+                    n_products = 0;
+                }
+            }
+            if n_listed > 0 {
+                let largest = base.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                base_scale += largest;
+                for (state, ln) in base.iter().enumerate() {
+                    let factor = (ln - largest).exp();
+                    own[state * CHUNK..][..n].iter_mut().for_each(|own| *own *= factor);
+                }
+            }
+            rescale(&mut own, k, n, work);
+            if let Some(parent) = node.parent {
+                let message = &mut work.messages[ix];
+                for (above, row) in node.table.chunks_exact(k).enumerate() {
+                    mix(row, |state| &own[state * CHUNK..][..n], &mut message[above * CHUNK..][..n]);
+                }
+                debug_assert!(parent < ix);
+            } else {
+                // The likelihood of this tree of the patch; posteriors of its root come with it.
+                let likelihood = &mut work.likelihood[..n];
+                mix(&node.table, |state| &own[state * CHUNK..][..n], likelihood);
+                if let Some((background, _)) = &self.background {
+                    let others = background[first..first + n].iter().zip(&work.scale).zip(&work.power);
+                    for (sum, ((ln, scale), power)) in likelihood.iter_mut().zip(others) {
+                        *sum += (ln - scale - base_scale).min(600.0).exp() / power;
+                    }
+                }
+                let belief = &mut work.beliefs[ix];
+                let weights = &columns.weights[first..first + n];
+                for (state, prior) in node.table.iter().enumerate() {
+                    let (own, belief) = (&own[state * CHUNK..][..n], &mut belief[state * CHUNK..][..n]);
+                    for (row, out) in belief.iter_mut().enumerate() {
+                        *out = weights[row] * prior * own[row] / likelihood[row];
+                    }
+                }
+                work.power[..n].iter_mut().zip(likelihood.iter()).for_each(|(power, value)| *power *= value);
+                settle_power(&mut work.power[..n], &mut work.scale[..n]);
+            }
+            work.products[ix] = own;
+        }
+        let weights = &columns.weights[first..first + n];
+        work.base = base_scale;
+        let rows = weights.iter().zip(&work.power).zip(&work.scale);
+        counts.log_likelihood += rows.map(|((weight, power), scale)| weight * (power.ln() + scale + base_scale)).sum::<f64>();
+    }
+}
+
+/// The sum of arrays, each times its weight; two at a time, so that the sum is stored half as often.
+#[inline(always)]
+fn mix<'a, N: Copy + Into<f64> + 'a>(weights: &[f64], array: impl Fn(usize) -> &'a [N], out: &mut [f64]) {
+    let mut at = 0;
+    while at < weights.len() {
+        let (a, first) = (weights[at], array(at));
+        let is_first = at == 0;
+        if let Some(&b) = weights.get(at + 1) {
+            let pairs = first.iter().zip(array(at + 1));
+            if is_first {
+                out.iter_mut().zip(pairs).for_each(|(sum, (&x, &y))| *sum = a * x.into() + b * y.into());
+            } else {
+                out.iter_mut().zip(pairs).for_each(|(sum, (&x, &y))| *sum += a * x.into() + b * y.into());
+            }
+            at += 2;
+        } else {
+            if is_first {
+                out.iter_mut().zip(first).for_each(|(sum, &x)| *sum = a * x.into());
+            } else {
+                out.iter_mut().zip(first).for_each(|(sum, &x)| *sum += a * x.into());
+            }
+            at += 1;
+        }
+    }
+}
+
+/// Sets the states of a node that is a column to zero where the column has another label.
+fn observe(column: &Column, chunk: usize, k: usize, n: usize, own: &mut [f64]) {
+    let first = chunk * CHUNK;
+    let mut keep = |row: usize, code: usize| {
+        if code < k {
+            (0..k).filter(|&state| state != code).for_each(|state| own[state * CHUNK + row] = 0.0);
+        }
+    };
+    match column {
+        Column::Dense { codes, .. } => {
+            codes[first..first + n].iter().enumerate().for_each(|(row, &code)| keep(row, usize::from(code)))
+        }
+        Column::Sparse { usual, starts, rows, codes, .. } => {
+            let range = starts[chunk]..starts[chunk + 1];
+            let mut listed = rows[range.clone()].iter().zip(&codes[range]).peekable();
+            for row in 0..n {
+                let code = match listed.peek() {
+                    Some((at, code)) if **at as usize == first + row => {
+                        let code = usize::from(**code);
+                        listed.next();
+                        code
+                    }
+                    _ => *usual,
+                };
+                keep(row, code);
+            }
+        }
+        Column::Numbers { .. } => {}
+    }
+}
+
+/// Multiplies by densities relative to the largest of a row's states, whose logarithm goes to the scale.
+fn multiply_density(is_count: bool, values: &[f64], cells: &[f64], k: usize, own: &mut [f64], scale: &mut [f64]) {
+    let mut lns = vec![0.0; k];
+    for (row, &cell) in cells.iter().enumerate() {
+        if cell.is_nan() {
+            continue;
+        }
+        for (state, ln) in lns.iter_mut().enumerate() {
+            *ln = if is_count {
+                let rate = values[state];
+                cell * rate.ln() - rate
+            } else {
+                let (mean, variance) = (values[2 * state], values[2 * state + 1]);
+                -0.5 * ((cell - mean) * (cell - mean) / variance + variance.ln() + (2.0 * std::f64::consts::PI).ln())
+            };
+        }
+        let largest = lns.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        scale[row] += largest;
+        lns.iter().enumerate().for_each(|(state, ln)| own[state * CHUNK + row] *= (ln - largest).exp().max(1e-300));
+    }
+}
+
+/// Makes every row's largest value one.
+#[inline(always)]
+fn rescale(own: &mut [f64], k: usize, n: usize, work: &mut Work) {
+    let largest = &mut work.ratio[..n];
+    largest.copy_from_slice(&own[..n]);
+    for state in 1..k {
+        let values = &own[state * CHUNK..][..n];
+        largest.iter_mut().zip(values).for_each(|(largest, &value)| *largest = if value > *largest { value } else { *largest });
+    }
+    if !largest.iter().fold(true, |is_in, &value| is_in & (value > 0.0) & (value < f64::INFINITY)) {
+        for (row, largest) in largest.iter_mut().enumerate().filter(|(_, value)| !(**value > 0.0 && value.is_finite())) {
+            // Out of range: the row says nothing here, and costs what it may.
+            (0..k).for_each(|state| own[state * CHUNK + row] = 1.0);
+            work.scale[row] -= 700.0;
+            *largest = 1.0;
+        }
+    }
+    for (power, largest) in work.power.iter_mut().zip(largest.iter_mut()) {
+        *power *= *largest;
+        *largest = 1.0 / *largest;
+    }
+    for state in 0..k {
+        own[state * CHUNK..][..n].iter_mut().zip(largest.iter()).for_each(|(own, factor)| *own *= factor);
+    }
+    settle_power(&mut work.power[..n], &mut work.scale[..n]);
+}
+
+/// Takes powers that are near the end of the range into the logarithms.
+#[inline(always)]
+fn settle_power(power: &mut [f64], scale: &mut [f64]) {
+    const RANGE: std::ops::Range<f64> = 1e-100..1e100;
+    if power.iter().fold(true, |is_in, value| is_in & (*value >= RANGE.start) & (*value < RANGE.end)) {
+        return;
+    }
+    for (power, scale) in power.iter_mut().zip(scale).filter(|(power, _)| !RANGE.contains(*power)) {
+        *scale += power.ln();
+        *power = 1.0;
+    }
+}
