@@ -8,6 +8,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 
@@ -22,6 +23,8 @@ const MARK: &str = "latentree journal 1 ";
 pub struct Journal {
     directory: PathBuf,
     run: String,
+    /// Entries are written one at a time.
+    writing: Mutex<()>,
     /// Released when it is closed.
     _lock: File,
 }
@@ -36,7 +39,7 @@ impl Journal {
         let path = directory.join("lock");
         let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(Error::io("write", &path))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { directory: directory.to_owned(), run: String::new(), _lock: lock }),
+            Ok(()) => Ok(Self { directory: directory.to_owned(), run: String::new(), writing: Mutex::new(()), _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(Error::data(
                 Place::file(directory),
                 "another run is using it; wait until it ends, or choose another directory",
@@ -101,6 +104,7 @@ impl Journal {
         let beside = self.directory.join("unfinished");
         let mut bytes = format!("{MARK}{}\n", hexadecimal(&Sha256::digest(answer))).into_bytes();
         bytes.extend_from_slice(answer);
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         fs::write(&beside, bytes).map_err(Error::io("write", &beside))?;
         fs::rename(&beside, &path).map_err(Error::io("write", &path))
     }

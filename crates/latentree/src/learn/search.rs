@@ -9,6 +9,7 @@ use crate::model::{Family, LatentTree};
 use crate::moments::PairOptions;
 use crate::observer::Observer as _;
 use crate::parameters::discrete_tree;
+use crate::parameters::em::Smoothing;
 use crate::selection::{BicSearch, CandidateScore, ValidationSearch, by_bic, by_validation, states_by_bic};
 use crate::structure::hidden_chow_liu;
 use crate::structure::{ChowLiu, Contraction, LearnedStructure, LearnerName, StructureInput, StructureOptions, learn_structure};
@@ -43,7 +44,7 @@ impl Run<'_> {
         let searched = match criterion {
             Criterion::Bic => {
                 let mut search = BicSearch::new(self.options.seed)
-                    .smoothing(self.options.em.smoothing())
+                    .smoothing(self.search_smoothing(evidence))
                     .effort(self.options.selection.effort.unwrap_or_default());
                 if kept.is_none() {
                     search =
@@ -78,6 +79,10 @@ impl Run<'_> {
         };
         debug_assert_eq!(searched.model.family(), Family::Discrete);
         Ok(searched)
+    }
+
+    fn search_smoothing(&self, evidence: &Evidence<'_>) -> Smoothing {
+        self.options.em.smoothing.map_or_else(|| Smoothing::for_rows(evidence.moments.total_weight()), Smoothing::pseudo_count)
     }
 
     /// Trees to begin with: the default learner's. With a number of states that is kept, those of neighbour joining with nothing contracted: a search takes out

@@ -1,32 +1,70 @@
 //! All rows by column, as the local moves of a search read them.
 //!
-//! A column of labels that are mostly the same lists only the rows that differ, so that a local fit costs the cells that say something. Rows are cut
-//! into chunks that fit the cache.
+//! A column of labels lists the rows that do not have its most frequent label, by label, so that a local fit costs the cells that say something. Rows
+//! are cut into chunks that fit the cache.
 
 use crate::data::{Block, Kind, Rows, Schema};
 use crate::{Error, Observer, Result, VarIx};
 
 /// Rows that are worked on at a time.
 pub(crate) const CHUNK: usize = 1024;
-/// A column is listed by its exceptions if these are at most one in so many rows.
-const RARE: usize = 6;
+
+/// Rows of a column that do not have its usual label, by chunk and label.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    /// Where the runs of each chunk begin.
+    chunks: Vec<u32>,
+    /// A label and where its rows begin; the last run is empty.
+    runs: Vec<(u16, u32)>,
+    /// Places of rows in their chunks.
+    rows: Vec<u16>,
+}
+
+impl Listed {
+    fn of_codes(codes: &[u16], usual: u16) -> Self {
+        let mut listed = Self { chunks: Vec::new(), runs: Vec::new(), rows: Vec::new() };
+        let mut cells: Vec<(u16, u16)> = Vec::new();
+        for codes in codes.chunks(CHUNK) {
+            listed.chunks.push(listed.runs.len() as u32);
+            cells.clear();
+            cells.extend((0_u16..).zip(codes).filter(|(_, code)| **code != usual).map(|(row, &code)| (code, row)));
+            cells.sort_unstable();
+            for run in cells.chunk_by(|a, b| a.0 == b.0) {
+                listed.runs.push((run[0].0, listed.rows.len() as u32));
+                listed.rows.extend(run.iter().map(|cell| cell.1));
+            }
+        }
+        listed.chunks.push(listed.runs.len() as u32);
+        listed.runs.push((u16::MAX, listed.rows.len() as u32));
+        listed
+    }
+
+    /// The labels of a chunk and the places of their rows in it.
+    #[inline(always)]
+    pub(crate) fn runs(&self, chunk: usize) -> impl Iterator<Item = (usize, &[u16])> {
+        let runs = &self.runs[self.chunks[chunk] as usize..=self.chunks[chunk + 1] as usize];
+        runs.windows(2).map(|pair| (usize::from(pair[0].0), &self.rows[pair[0].1 as usize..pair[1].1 as usize]))
+    }
+
+    /// Rows of a chunk that are listed.
+    pub(super) fn n_rows(&self, chunk: usize) -> usize {
+        let start = |chunk: usize| self.runs[self.chunks[chunk] as usize].1;
+        (start(chunk + 1) - start(chunk)) as usize
+    }
+
+    /// All listed rows with their labels.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.chunks.len() - 1).flat_map(move |chunk| {
+            self.runs(chunk).flat_map(move |(code, rows)| rows.iter().map(move |&row| (chunk * CHUNK + usize::from(row), code)))
+        })
+    }
+}
 
 /// The cells of one column.
 #[derive(Debug)]
 pub(crate) enum Column {
-    /// Labels of which most rows have the same one.
-    Sparse {
-        n_codes: usize,
-        /// The label of all rows that are not listed.
-        usual: usize,
-        /// Where each chunk's rows begin.
-        starts: Vec<usize>,
-        rows: Vec<u32>,
-        /// `n_codes` for a missing cell.
-        codes: Vec<u16>,
-    },
-    /// A label for each row, `n_codes` where it is missing.
-    Dense { n_codes: usize, codes: Vec<u16> },
+    /// Labels; all rows that are not listed have the usual one. Missing cells are listed with the label `n_codes`.
+    Labels { n_codes: usize, usual: usize, listed: Listed },
     /// Numbers, NaN where they are missing, less their mean if they are continuous.
     Numbers { is_count: bool, mean: f64, variance: f64, values: Vec<f64> },
 }
@@ -35,7 +73,7 @@ impl Column {
     /// Numbers that describe the column in one state: probabilities of labels, mean and variance, or a rate.
     pub(crate) fn width(&self) -> usize {
         match self {
-            Self::Sparse { n_codes, .. } | Self::Dense { n_codes, .. } => *n_codes,
+            Self::Labels { n_codes, .. } => *n_codes,
             Self::Numbers { is_count, .. } => 2 - usize::from(*is_count),
         }
     }
@@ -43,7 +81,7 @@ impl Column {
     /// Free parameters in one state.
     pub(crate) fn n_free(&self) -> usize {
         match self {
-            Self::Sparse { n_codes, .. } | Self::Dense { n_codes, .. } => n_codes - 1,
+            Self::Labels { n_codes, .. } => n_codes - 1,
             Self::Numbers { is_count, .. } => 2 - usize::from(*is_count),
         }
     }
@@ -52,30 +90,15 @@ impl Column {
         !matches!(self, Self::Numbers { .. })
     }
 
-    /// Labels as they are best stored; `n_codes` or more is missing.
+    /// A column of labels; `n_codes` or more is missing.
     pub(crate) fn of_codes(n_codes: usize, mut codes: Vec<u16>) -> Self {
-        let n_rows = codes.len();
         let mut counts = vec![0_usize; n_codes + 1];
         for code in &mut codes {
             *code = (*code).min(n_codes as u16);
             counts[usize::from(*code)] += 1;
         }
         let usual = (0..n_codes).max_by_key(|&at| (counts[at], n_codes - at)).unwrap_or(0);
-        if (n_rows - counts[usual]) * RARE > n_rows {
-            return Self::Dense { n_codes, codes };
-        }
-        let (mut starts, mut rows, mut listed) = (Vec::new(), Vec::new(), Vec::new());
-        for (row, &code) in codes.iter().enumerate() {
-            if row.is_multiple_of(CHUNK) {
-                starts.push(rows.len());
-            }
-            if usize::from(code) != usual {
-                rows.push(row as u32);
-                listed.push(code);
-            }
-        }
-        starts.push(rows.len());
-        Self::Sparse { n_codes, usual, starts, rows, codes: listed }
+        Self::Labels { n_codes, usual, listed: Listed::of_codes(&codes, usual as u16) }
     }
 }
 

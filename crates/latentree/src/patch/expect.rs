@@ -1,5 +1,7 @@
 //! The E-step of a patch: expected counts of all rows.
 
+use rayon::prelude::*;
+
 use super::{CHUNK, Column, Columns, Leaf, Patch, Source};
 
 /// Expected counts, in the layout of a patch's tables (of numbers: weight, sum and sum of squares in each state).
@@ -8,6 +10,19 @@ pub(crate) struct Counts {
     pub(crate) nodes: Vec<Vec<f64>>,
     pub(crate) leaves: Vec<Vec<f64>>,
     pub(crate) log_likelihood: f64,
+}
+
+impl Counts {
+    fn add(&mut self, other: &Self) {
+        let own = self.nodes.iter_mut().chain(&mut self.leaves).flatten();
+        own.zip(other.nodes.iter().chain(&other.leaves).flatten()).for_each(|(sum, count)| *sum += count);
+        self.log_likelihood += other.log_likelihood;
+    }
+
+    fn scale_by(&mut self, factor: f64) {
+        self.nodes.iter_mut().chain(&mut self.leaves).flatten().for_each(|count| *count *= factor);
+        self.log_likelihood *= factor;
+    }
 }
 
 #[inline(always)]
@@ -44,6 +59,20 @@ fn sum(a: &[f64]) -> f64 {
     for x in chunks {
         for lane in 0..8 {
             sums[lane] += x[lane];
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}
+
+/// The sum over some places of a chunk's array.
+#[inline(always)]
+fn sum_of(a: &[f64], places: &[u16]) -> f64 {
+    let mut sums = [0.0; 4];
+    let chunks = places.chunks_exact(4);
+    let rest: f64 = chunks.remainder().iter().map(|&at| a[usize::from(at) % CHUNK]).sum();
+    for places in chunks {
+        for lane in 0..4 {
+            sums[lane] += a[usize::from(places[lane]) % CHUNK];
         }
     }
     sums.iter().sum::<f64>() + rest
@@ -109,16 +138,12 @@ impl Patch {
         children
     }
 
-    /// Tables with a cell of one for missing labels; for sparse columns relative to the usual label, with the logarithms of that one.
+    /// Of columns of labels: probabilities relative to the usual label's, one for missing cells divided by it, and the logarithms of the usual one's.
     fn prepared(&self, columns: &Columns) -> Vec<(Vec<f64>, Vec<f64>)> {
         let of_leaf = |leaf: &Leaf| {
             let Source::Column(column) = leaf.source else { return (Vec::new(), Vec::new()) };
             match &columns.columns[column] {
-                Column::Dense { n_codes, .. } => {
-                    let rows = leaf.values.chunks_exact(*n_codes);
-                    (rows.flat_map(|row| row.iter().copied().chain([1.0])).collect(), Vec::new())
-                }
-                Column::Sparse { n_codes, usual, .. } => {
+                Column::Labels { n_codes, usual, .. } => {
                     let rows = || leaf.values.chunks_exact(*n_codes);
                     let base = rows().map(|row| row[*usual].ln()).collect();
                     let k = self.nodes[leaf.at].n_states;
@@ -140,21 +165,53 @@ impl Patch {
     pub(crate) fn expect(&self, columns: &Columns, work: &mut Work, mut visit: impl FnMut(usize, &Work)) -> Counts {
         let (leaves_of, children_of) = (self.leaves_of(), self.children_of());
         let prepared = self.prepared(columns);
-        let leaf_counts = |leaf: &Leaf| match &leaf.source {
-            Source::Column(column) if !columns.columns[*column].is_discrete() => 3 * self.nodes[leaf.at].n_states,
-            _ => leaf.values.len(),
-        };
-        let mut counts = Counts {
-            nodes: self.nodes.iter().map(|node| vec![0.0; node.table.len()]).collect(),
-            leaves: self.leaves.iter().map(|leaf| vec![0.0; leaf_counts(leaf)]).collect(),
-            log_likelihood: 0.0,
-        };
+        let mut counts = self.no_counts(columns);
         for chunk in 0..columns.n_chunks() {
             self.expect_chunk(columns, chunk, &prepared, (&leaves_of, &children_of), work, &mut counts);
             visit(chunk, work);
         }
         self.settle(columns, &mut counts);
         counts
+    }
+
+    /// Expected counts by every `stride`-th chunk of rows, scaled to the weight of all. Chunks are dealt out to a fixed number of lanes, whose sums are added in their
+    /// order: the same bits for any number of threads.
+    pub(super) fn expect_some(&self, columns: &Columns, stride: usize, lanes: &mut [Work]) -> Counts {
+        let (leaves_of, children_of) = (self.leaves_of(), self.children_of());
+        let prepared = self.prepared(columns);
+        let n_lanes = lanes.len();
+        let of_lane = |(lane, work): (usize, &mut Work)| {
+            let mut counts = self.no_counts(columns);
+            for chunk in (lane * stride..columns.n_chunks()).step_by(stride * n_lanes) {
+                self.expect_chunk(columns, chunk, &prepared, (&leaves_of, &children_of), work, &mut counts);
+            }
+            counts
+        };
+        let all: Vec<Counts> = match lanes {
+            [work] => vec![of_lane((0, work))],
+            lanes => lanes.par_iter_mut().enumerate().map(of_lane).collect(),
+        };
+        let mut all = all.into_iter();
+        let mut counts = all.next().unwrap_or_default();
+        all.for_each(|other| counts.add(&other));
+        self.settle(columns, &mut counts);
+        if stride > 1 {
+            let seen: f64 = columns.weights.chunks(CHUNK).step_by(stride).flatten().sum();
+            counts.scale_by(columns.weights.iter().sum::<f64>() / seen);
+        }
+        counts
+    }
+
+    fn no_counts(&self, columns: &Columns) -> Counts {
+        let leaf_counts = |leaf: &Leaf| match &leaf.source {
+            Source::Column(column) if !columns.columns[*column].is_discrete() => 3 * self.nodes[leaf.at].n_states,
+            _ => leaf.values.len(),
+        };
+        Counts {
+            nodes: self.nodes.iter().map(|node| vec![0.0; node.table.len()]).collect(),
+            leaves: self.leaves.iter().map(|leaf| vec![0.0; leaf_counts(leaf)]).collect(),
+            log_likelihood: 0.0,
+        }
     }
 
     fn expect_chunk(
@@ -167,12 +224,32 @@ impl Patch {
         counts: &mut Counts,
     ) {
         #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor was just asked and has AVX-512. See below.
+            unsafe { self.expect_chunk_avx512(columns, chunk, prepared, near, work, counts) };
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the processor was just asked and has AVX2. The code is the same; without fused multiply-add the wider registers do not
             // change a single rounding.
             unsafe { self.expect_chunk_avx2(columns, chunk, prepared, near, work, counts) };
             return;
         }
+        self.expect_chunk_portable(columns, chunk, prepared, near, work, counts);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    fn expect_chunk_avx512(
+        &self,
+        columns: &Columns,
+        chunk: usize,
+        prepared: &[(Vec<f64>, Vec<f64>)],
+        near: (&[Vec<usize>], &[Vec<usize>]),
+        work: &mut Work,
+        counts: &mut Counts,
+    ) {
         self.expect_chunk_portable(columns, chunk, prepared, near, work, counts);
     }
 
@@ -251,24 +328,11 @@ impl Patch {
         match &leaf.source {
             Source::Column(column) => match &columns.columns[*column] {
                 // The usual label is settled at the end; until then its cell holds the missing ones.
-                Column::Sparse { n_codes, usual, starts, rows, codes } => {
-                    let range = starts[chunk]..starts[chunk + 1];
-                    for (&row, &code) in rows[range.clone()].iter().zip(&codes[range]) {
-                        let (row, code) = (row as usize - first, usize::from(code));
+                Column::Labels { n_codes, usual, listed } => {
+                    for (code, rows) in listed.runs(chunk) {
                         let code = if code == *n_codes { *usual } else { code };
-                        for state in 0..k {
-                            counts[state * n_codes + code] += beliefs[state * CHUNK + row];
-                        }
-                    }
-                }
-                Column::Dense { n_codes, codes } => {
-                    let codes = &codes[first..first + n];
-                    for state in 0..k {
-                        let (own, beliefs) = (&mut counts[state * n_codes..][..*n_codes], &beliefs[state * CHUNK..][..n]);
-                        for (belief, &code) in beliefs.iter().zip(codes) {
-                            if let Some(cell) = own.get_mut(usize::from(code)) {
-                                *cell += belief;
-                            }
+                        for (state, beliefs) in beliefs.chunks_exact(CHUNK).take(k).enumerate() {
+                            counts[state * n_codes + code] += sum_of(beliefs, rows);
                         }
                     }
                 }
@@ -314,7 +378,7 @@ impl Patch {
             .collect();
         for (leaf, own) in self.leaves.iter().zip(&mut counts.leaves) {
             let Source::Column(column) = leaf.source else { continue };
-            let Column::Sparse { n_codes, usual, .. } = &columns.columns[column] else { continue };
+            let Column::Labels { n_codes, usual, .. } = &columns.columns[column] else { continue };
             for (row, mass) in own.chunks_exact_mut(*n_codes).zip(&masses[leaf.at]) {
                 let (missing, all) = (row[*usual], row.iter().sum::<f64>());
                 row[*usual] = (mass - (all - missing) - missing).max(0.0);

@@ -1,7 +1,18 @@
 //! The M-step of a patch, and EM.
 
-use super::{Column, Columns, Counts, Patch, Source};
+use super::{Column, Columns, Counts, Patch, Source, Work};
 use crate::parameters::em::Smoothing;
+
+/// The last steps of a climb look at all rows.
+const LAST_STEPS: usize = 3;
+/// Chunks of rows that the steps before look at, at least.
+const SAMPLE_CHUNKS: usize = 4;
+/// They look at one row in so many, at least.
+const MAX_STRIDE: usize = 4;
+
+/// Lanes of chunks that may run at once, and chunks that make one worth while.
+const MAX_LANES: usize = 4;
+const MIN_CHUNKS_OF_A_LANE: usize = 2;
 
 /// How tables are kept away from zero.
 #[derive(Debug, Clone, Copy)]
@@ -44,12 +55,30 @@ impl Patch {
         }
     }
 
-    /// Steps of EM until a step gains less than `least`, and the log-likelihood before the last of them.
+    /// Steps of EM until a step gains less than `least`, and the log-likelihood before the last of them. Where there are many rows, all but the last steps look at
+    /// some of them.
     pub(crate) fn climb(&mut self, columns: &Columns, floors: &Floors, steps: usize, least: f64) -> f64 {
-        let mut work = self.work();
+        let stride = if steps > LAST_STEPS { columns.n_chunks() / SAMPLE_CHUNKS } else { 1 }.clamp(1, MAX_STRIDE);
+        let n_lanes = (columns.n_chunks() / stride / MIN_CHUNKS_OF_A_LANE).clamp(1, MAX_LANES);
+        let mut lanes: Vec<Work> = (0..n_lanes).map(|_| self.work()).collect();
+        if stride > 1 {
+            self.steps(columns, floors, (steps - LAST_STEPS, stride), least, &mut lanes);
+            return self.steps(columns, floors, (LAST_STEPS, 1), least, &mut lanes);
+        }
+        self.steps(columns, floors, (steps, 1), least, &mut lanes)
+    }
+
+    fn steps(
+        &mut self,
+        columns: &Columns,
+        floors: &Floors,
+        (steps, stride): (usize, usize),
+        least: f64,
+        lanes: &mut [Work],
+    ) -> f64 {
         let mut last = f64::NEG_INFINITY;
         for _ in 0..steps {
-            let counts = self.expect(columns, &mut work, |_, _| {});
+            let counts = self.expect_some(columns, stride, lanes);
             let gain = counts.log_likelihood - last;
             if !counts.log_likelihood.is_finite() {
                 return f64::NEG_INFINITY;

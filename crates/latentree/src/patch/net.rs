@@ -331,21 +331,13 @@ pub(crate) fn identity(at: usize, variable: usize, columns: &Columns) -> Leaf {
 
 /// The parameters of a column that nothing is known about.
 pub(crate) fn alone(column: &Column, weights: &[f64], pseudo_count: f64) -> Vec<f64> {
-    let labels = |n_codes: usize, counts: Vec<f64>| {
-        let total: f64 = counts[..n_codes].iter().map(|count| count + pseudo_count).sum();
-        counts[..n_codes].iter().map(|count| (count + pseudo_count) / total).collect()
-    };
     match column {
-        Column::Sparse { n_codes, usual, rows, codes, .. } => {
+        Column::Labels { n_codes, usual, listed } => {
             let mut counts = vec![0.0; n_codes + 1];
-            rows.iter().zip(codes).for_each(|(&row, &code)| counts[usize::from(code)] += weights[row as usize]);
+            listed.cells().for_each(|(row, code)| counts[code] += weights[row]);
             counts[*usual] = weights.iter().sum::<f64>() - counts.iter().sum::<f64>();
-            labels(*n_codes, counts)
-        }
-        Column::Dense { n_codes, codes } => {
-            let mut counts = vec![0.0; n_codes + 1];
-            codes.iter().zip(weights).for_each(|(&code, weight)| counts[usize::from(code)] += weight);
-            labels(*n_codes, counts)
+            let total: f64 = counts[..*n_codes].iter().map(|count| count + pseudo_count).sum();
+            counts[..*n_codes].iter().map(|count| (count + pseudo_count) / total).collect()
         }
         Column::Numbers { is_count: true, mean, .. } => vec![mean.max(1e-12)],
         Column::Numbers { variance, .. } => vec![0.0, *variance],

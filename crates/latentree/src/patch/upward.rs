@@ -2,8 +2,10 @@
 
 use super::{CHUNK, Column, Columns, Counts, Patch, Source, Work};
 
-/// Products of dense leaves between two rescalings.
+/// Products of leaves between two rescalings.
 const RESCALE: usize = 12;
+/// A column with at most one listed row in so many counts as that part of a product.
+const RARE: usize = 8;
 
 impl Patch {
     #[inline(always)]
@@ -25,33 +27,25 @@ impl Patch {
             let k = node.n_states;
             let mut own = std::mem::take(&mut work.products[ix]);
             (0..k).for_each(|state| own[state * CHUNK..][..n].fill(1.0));
+            // Logarithms of the usual labels' probabilities that the products lack.
             let mut base = vec![0.0; k];
-            let (mut n_products, mut n_listed) = (0, 0);
+            let (mut n_products, mut n_rare, mut has_base) = (0, 0, false);
             for &at in &leaves_of[ix] {
                 let leaf = &self.leaves[at];
                 match &leaf.source {
                     Source::Column(column) => match &columns.columns[*column] {
-                        Column::Sparse { starts, rows, codes, .. } => {
+                        Column::Labels { listed, .. } => {
                             let (ratios, ln_usual) = &prepared[at];
                             base.iter_mut().zip(ln_usual).for_each(|(sum, ln)| *sum += ln);
-                            let range = starts[chunk]..starts[chunk + 1];
-                            for (&row, &code) in rows[range.clone()].iter().zip(&codes[range]) {
-                                let row = row as usize - first;
-                                for (state, ratio) in ratios[usize::from(code) * k..][..k].iter().enumerate() {
-                                    own[state * CHUNK + row] *= ratio;
+                            for (code, rows) in listed.runs(chunk) {
+                                for (own, ratio) in own.chunks_exact_mut(CHUNK).zip(&ratios[code * k..][..k]) {
+                                    rows.iter().for_each(|&row| own[usize::from(row) % CHUNK] *= ratio);
                                 }
                             }
-                            n_listed += 1;
-                            n_products += usize::from(n_listed % 8 == 0);
-                        }
-                        Column::Dense { n_codes, codes } => {
-                            let (table, codes) = (&prepared[at].0, &codes[first..first + n]);
-                            for state in 0..k {
-                                let row = &table[state * (n_codes + 1)..][..n_codes + 1];
-                                let own = &mut own[state * CHUNK..][..n];
-                                own.iter_mut().zip(codes).for_each(|(own, &code)| *own *= row[usize::from(code)]);
-                            }
-                            n_products += 1;
+                            has_base = true;
+                            n_rare += 1;
+                            let is_dense = listed.n_rows(chunk) * RARE > n;
+                            n_products += usize::from(is_dense || n_rare % RARE == 0);
                         }
                         Column::Numbers { is_count, values, .. } => {
                             multiply_density(*is_count, &leaf.values, &values[first..first + n], k, &mut own, &mut work.scale);
@@ -80,6 +74,9 @@ impl Patch {
                     }
                 }
                 if n_products >= RESCALE {
+                    if has_base {
+                        base_scale += settle_base(&mut base, n, &mut own);
+                    }
                     rescale(&mut own, k, n, work);
                     n_products = 0;
                 }
@@ -96,13 +93,8 @@ impl Patch {
                     n_products = 0;
                 }
             }
-            if n_listed > 0 {
-                let largest = base.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                base_scale += largest;
-                for (state, ln) in base.iter().enumerate() {
-                    let factor = (ln - largest).exp();
-                    own[state * CHUNK..][..n].iter_mut().for_each(|own| *own *= factor);
-                }
+            if has_base {
+                base_scale += settle_base(&mut base, n, &mut own);
             }
             rescale(&mut own, k, n, work);
             if let Some(parent) = node.parent {
@@ -169,30 +161,16 @@ fn mix<'a, N: Copy + Into<f64> + 'a>(weights: &[f64], array: impl Fn(usize) -> &
 
 /// Sets the states of a node that is a column to zero where the column has another label.
 fn observe(column: &Column, chunk: usize, k: usize, n: usize, own: &mut [f64]) {
-    let first = chunk * CHUNK;
     let mut keep = |row: usize, code: usize| {
         if code < k {
             (0..k).filter(|&state| state != code).for_each(|state| own[state * CHUNK + row] = 0.0);
         }
     };
     match column {
-        Column::Dense { codes, .. } => {
-            codes[first..first + n].iter().enumerate().for_each(|(row, &code)| keep(row, usize::from(code)))
-        }
-        Column::Sparse { usual, starts, rows, codes, .. } => {
-            let range = starts[chunk]..starts[chunk + 1];
-            let mut listed = rows[range.clone()].iter().zip(&codes[range]).peekable();
-            for row in 0..n {
-                let code = match listed.peek() {
-                    Some((at, code)) if **at as usize == first + row => {
-                        let code = usize::from(**code);
-                        listed.next();
-                        code
-                    }
-                    _ => *usual,
-                };
-                keep(row, code);
-            }
+        Column::Labels { usual, listed, .. } => {
+            let mut codes = [*usual; CHUNK];
+            listed.runs(chunk).for_each(|(code, rows)| rows.iter().for_each(|&row| codes[usize::from(row)] = code));
+            codes[..n].iter().enumerate().for_each(|(row, &code)| keep(row, code));
         }
         Column::Numbers { .. } => {}
     }
@@ -218,6 +196,18 @@ fn multiply_density(is_count: bool, values: &[f64], cells: &[f64], k: usize, own
         scale[row] += largest;
         lns.iter().enumerate().for_each(|(state, ln)| own[state * CHUNK + row] *= (ln - largest).exp().max(1e-300));
     }
+}
+
+/// Multiplies by what the products lack, relative to the largest, whose logarithm is returned.
+#[inline(always)]
+fn settle_base(base: &mut [f64], n: usize, own: &mut [f64]) -> f64 {
+    let largest = base.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    for (own, ln) in own.chunks_exact_mut(CHUNK).zip(base) {
+        let factor = (*ln - largest).exp();
+        own[..n].iter_mut().for_each(|own| *own *= factor);
+        *ln = 0.0;
+    }
+    largest
 }
 
 /// Makes every row's largest value one.

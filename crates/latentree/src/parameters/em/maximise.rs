@@ -39,6 +39,13 @@ impl Smoothing {
         Self { pseudo_count: 0.0, ..Self::default() }
     }
 
+    /// What a search uses: the default pseudo-count, and up to ten times as much for tables of fewer than 2,000 rows, where a cell of a few rows that is never observed is
+    /// no evidence that it never will be.
+    #[must_use]
+    pub fn for_rows(n_rows: f64) -> Self {
+        Self { pseudo_count: (20.0 / n_rows.max(1.0)).clamp(0.01, 0.1), ..Self::default() }
+    }
+
     /// This pseudo-count, with the default floors.
     #[must_use]
     pub fn pseudo_count(pseudo_count: f64) -> Self {

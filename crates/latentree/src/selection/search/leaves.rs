@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::information;
-use crate::patch::{ALONE, Column, Columns, INNER, Net, Soft};
+use crate::patch::{ALONE, CHUNK, Column, Columns, INNER, Net, Soft};
 
 /// Gain in nats below which a variable stays where it is.
 const LEAST_GAIN: f64 = 3.0;
@@ -14,33 +14,24 @@ const LEAST_GAIN: f64 = 3.0;
 fn counts(column: &Column, posterior: &Soft, columns: &Columns, masses: &[f64]) -> Vec<f64> {
     let (k, n_rows) = (posterior.n_states, columns.n_rows);
     match column {
-        Column::Sparse { n_codes, usual, rows, codes, .. } => {
+        Column::Labels { n_codes, usual, listed } => {
             let mut counts = vec![0.0; k * n_codes];
             for state in 0..k {
                 let values = &posterior.values[state * n_rows..][..n_rows];
                 let own = &mut counts[state * n_codes..][..*n_codes];
-                let mut listed = 0.0;
-                for (&row, &code) in rows.iter().zip(codes) {
-                    let belief = f64::from(values[row as usize]) * columns.weights[row as usize];
-                    listed += belief;
-                    if let Some(cell) = own.get_mut(usize::from(code)) {
-                        *cell += belief;
+                let mut all = 0.0;
+                for chunk in 0..columns.n_chunks() {
+                    let (values, weights) = (&values[chunk * CHUNK..], &columns.weights[chunk * CHUNK..]);
+                    for (code, rows) in listed.runs(chunk) {
+                        let beliefs = rows.iter().map(|&row| f64::from(values[usize::from(row)]) * weights[usize::from(row)]);
+                        let sum: f64 = beliefs.sum();
+                        all += sum;
+                        if let Some(cell) = own.get_mut(code) {
+                            *cell += sum;
+                        }
                     }
                 }
-                own[*usual] = (masses[state] - listed).max(0.0);
-            }
-            counts
-        }
-        Column::Dense { n_codes, codes } => {
-            let mut counts = vec![0.0; k * n_codes];
-            for state in 0..k {
-                let values = &posterior.values[state * n_rows..][..n_rows];
-                let own = &mut counts[state * n_codes..][..*n_codes];
-                for ((value, &code), weight) in values.iter().zip(codes).zip(&columns.weights) {
-                    if let Some(cell) = own.get_mut(usize::from(code)) {
-                        *cell += f64::from(*value) * weight;
-                    }
-                }
+                own[*usual] = (masses[state] - all).max(0.0);
             }
             counts
         }

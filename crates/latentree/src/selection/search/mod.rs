@@ -9,9 +9,11 @@
 //!    taken together;
 //! 3. **EM** of the whole model, once for all moves. They stay if BIC rose; otherwise the better half is tried.
 //!
-//! Starts are taken through some sweeps, and the best of them to the end. Work is counted in table cells times rows, never in seconds: results do not
-//! depend on the machine.
+//! Starts are taken through some sweeps, and the best of them to the end. Small tables are then kicked ([`kicks`]): a part of the best model is undone, and the search climbs
+//! again. Work is counted in table cells times rows, never in seconds: results do not depend on the machine.
 
+mod beginnings;
+mod kicks;
 mod leaves;
 mod moves;
 mod mutual;
@@ -25,19 +27,17 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use self::beginnings::beginnings;
 use self::moves::{Judge, Move};
 use self::tried::{Task, Tried};
-use super::islands::islands;
 use super::options::Effort;
-use super::shape::Shape;
-use crate::data::{Batch, Dataset, JournaledRows, Kind, Rows};
+use crate::data::{Batch, Dataset, JournaledRows, Rows};
 use crate::journal::Journal;
 use crate::model::LatentTree;
 use crate::moments::PairMoments;
 use crate::observer::Quiet;
-use crate::parameters::em::{Em, Merged, Smoothing, Start, template};
+use crate::parameters::em::{Em, Merged, Smoothing};
 use crate::patch::{Branch, Columns, Context, Floors, Net};
-use crate::structure::ChowLiu;
 use crate::tree::Tree;
 use crate::{Error, Observer, Place, Result};
 
@@ -117,6 +117,9 @@ impl<'a> Bench<'a> {
     fn climb(&self, mut best: Found, sweeps: usize, seed: u64, is_final: bool) -> Result<Found> {
         let mut tried = Tried::default();
         for sweep in 0..sweeps {
+            if self.observer.stop_early() {
+                break;
+            }
             let before = best.bic;
             if !self.keep_tree {
                 best = self.with_leaves(best, sweep < 3)?;
@@ -284,18 +287,6 @@ impl BicSearch {
     }
 }
 
-/// Where to begin.
-#[derive(Debug, Clone, Copy)]
-enum Beginning {
-    Levels,
-    Islands(usize),
-    Classes,
-    /// One of the given trees, with so many states.
-    Given(usize, usize),
-    /// The Chow–Liu tree.
-    Spanning,
-}
-
 /// Rows that whole models are fitted to while the search goes on.
 const MOST_FITTED: usize = 100_000;
 /// Cells ([`Columns::size`]) above which few starts are taken through few sweeps.
@@ -348,27 +339,30 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     if size >= SMALL && search.effort != Effort::Thorough {
         found.truncate(MAX_CLIMBED);
     }
-    for (at, begun) in &mut found {
-        if observer.stop_early() {
-            break;
+    let climb = |(at, begun): (usize, Found), sweeps: usize, salt: u64| {
+        Ok((at, bench.climb(begun, sweeps, search.seed.wrapping_add(salt + at as u64 * 31), false)?))
+    };
+    // Starts are independent of each other; those of large tables take turns, since each has messages of its own.
+    let climb_all = |found: Vec<(usize, Found)>, sweeps: usize, salt: u64| -> Result<Vec<(usize, Found)>> {
+        if size > LARGE {
+            return found.into_iter().map(|it| climb(it, sweeps, salt)).collect();
         }
-        *begun = bench.climb(begun.clone(), first_sweeps, search.seed.wrapping_add(*at as u64 * 31), false)?;
-    }
+        found.into_par_iter().map(|it| climb(it, sweeps, salt)).collect()
+    };
+    found = climb_all(found, first_sweeps, 0)?;
     found.sort_by(by_bic);
     found.truncate(kept);
-    let mut best: Option<Found> = None;
-    for (ix, (at, begun)) in found.into_iter().enumerate() {
-        let further =
-            if kept > 1 { bench.climb(begun, 3, search.seed.wrapping_add(500 + at as u64 * 31), false)? } else { begun };
-        if best.as_ref().is_none_or(|best| further.bic > best.bic) {
-            best = Some(further);
-        }
-        observer.progress((beginnings.len() + ix + 1) as u64);
+    observer.progress(beginnings.len() as u64 + 1);
+    if kept > 1 {
+        found = climb_all(found, 3, 500)?;
+        found.sort_by(by_bic);
     }
-    let Some(best) = best else {
+    observer.progress((beginnings.len() + kept) as u64);
+    let Some((_, best)) = found.into_iter().next() else {
         return starts::forest(&[], &bench.columns, search.smoothing.pseudo_count).model(bench.rows.schema(), &bench.columns);
     };
     let best = bench.climb(best, sweeps, search.seed.wrapping_add(77), true)?;
+    let best = bench.kicked(best, search, size)?;
     let best = if observer.stop_early() { best } else { bench.fit(&best.model, 200, 1e-8)?.unwrap_or(best) };
     // Rows may justify no dependence at all.
     let alone = starts::forest(&[], &bench.columns, search.smoothing.pseudo_count).model(bench.rows.schema(), &bench.columns)?;
@@ -381,75 +375,6 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
         return Ok(em.fit(&model, &JournaledRows::new(&merged, journal), &Quiet(observer))?.model);
     }
     Ok(model)
-}
-
-fn beginnings(search: &BicSearch, size: f64, n_variables: usize) -> Vec<Beginning> {
-    use Beginning::{Classes, Given, Islands, Levels, Spanning};
-    let k = search.hidden_states.unwrap_or(2);
-    let given = |n_states: usize| (0..search.trees.len()).map(move |tree| Given(tree, n_states));
-    if size > VERY_LARGE {
-        return [Levels].into_iter().chain(given(k).take(1)).collect();
-    }
-    if n_variables > WIDE {
-        return [Levels].into_iter().chain(given(k)).collect();
-    }
-    if size > LARGE {
-        return [Levels, Islands(0), Islands(1), Spanning].into_iter().chain(given(k).take(1)).collect();
-    }
-    let mut all = vec![Islands(0), Islands(1), Islands(2), Levels, Classes, Spanning];
-    all.extend(given(k));
-    if search.hidden_states.is_none() {
-        all.extend(given(3));
-    }
-    // Where a start costs little, many are tried.
-    let more = if search.effort == Effort::Thorough || size < SMALL { 9 } else { 0 };
-    all.extend((3..3 + more).map(Islands));
-    all
-}
-
-impl Bench<'_> {
-    /// A model to begin with.
-    fn begin(&self, beginning: Beginning, moments: &PairMoments, search: &BicSearch) -> Result<Option<Found>> {
-        let (schema, columns, judge, seed) = (self.rows.schema(), &self.columns, self.judge(), search.seed);
-        match beginning {
-            Beginning::Levels => match starts::levels(columns, &judge, seed.wrapping_mul(41)) {
-                Some(net) if net.n_hidden() > 0 => self.fit_net(&net, 30, 1e-6),
-                _ => Ok(None),
-            },
-            Beginning::Spanning => {
-                let is_for = |ix| schema.scalar_kind(ix).and_then(Kind::n_states).is_some_and(|n_states| n_states <= 64);
-                if **moments.schema() != **schema || !schema.variable_ixs().all(is_for) {
-                    return Ok(None);
-                }
-                let tree = ChowLiu::from_moments(moments)?.tree;
-                self.fit(&template(Arc::clone(schema), tree, 2)?, 10, 1e-7)
-            }
-            Beginning::Classes => {
-                let net = starts::latent_classes(columns, &judge, seed.wrapping_mul(43).wrapping_add(5));
-                self.fit_net(&net, 60, 1e-7)
-            }
-            Beginning::Islands(variant) => {
-                let p = schema.variables().len();
-                let size = (p as f64).ln() / 100_f64.ln();
-                let root_states = [12.0, 8.0, 16.0, 12.0, 10.0, 14.0][variant % 6];
-                let root_states = ((root_states * size).round() as usize).clamp(2, 16);
-                let n_islands = [p / 5, p / 4, p / 6, p / 3, p / 5, p / 4][variant % 6].max(1);
-                let groups = islands(moments, n_islands, &Quiet(self.observer))?;
-                let root_states = search.hidden_states.unwrap_or(root_states);
-                let seed = seed.wrapping_mul(31).wrapping_add(variant as u64 * 1009);
-                let net = starts::islands_under_classes(&groups, root_states, columns, &judge, seed);
-                if net.n_hidden() == 0 { Ok(None) } else { self.fit_net(&net, 25, 1e-6) }
-            }
-            Beginning::Given(tree, n_states) => {
-                let shape = Shape::of_tree(&search.trees[tree], schema, n_states);
-                let model = template(Arc::clone(schema), shape.tree(schema)?, n_states)?;
-                let em = Em::new().merge(false).smoothing(self.smoothing).iterations(40).tolerance(1e-6);
-                let start = Start::LatentClass { restarts: 2, seed };
-                let fit = em.start(start).fit(&model, self.rows, &Quiet(self.observer))?;
-                self.fit(&fit.model, 10, 1e-6)
-            }
-        }
-    }
 }
 
 /// The tree of levels: islands of variables that one hidden variable explains, by a test of one against two on tables of four variables; a latent class for

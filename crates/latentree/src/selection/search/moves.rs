@@ -406,7 +406,8 @@ fn split_state(star: &Local, state: usize, columns: &Columns, lean: Option<[usiz
     local
 }
 
-fn without_state(star: &Local, state: usize) -> Local {
+/// The star without one of its states.
+pub(super) fn without_state(star: &Local, state: usize) -> Local {
     let mut local = star.clone();
     let node = &mut local.patch.nodes[0];
     let k = node.n_states;

@@ -258,18 +258,13 @@ impl Residuals {
 
 /// A label of every row for a leaf.
 pub(super) fn labels(leaf: &Leaf, columns: &Columns) -> (usize, Vec<u8>) {
-    let narrow = |n_codes: usize, code: u16| {
-        if usize::from(code) >= n_codes { MISSING } else { usize::from(code).min(MOST_LABELS - 1) as u8 }
-    };
+    let narrow = |n_codes: usize, code: usize| if code >= n_codes { MISSING } else { code.min(MOST_LABELS - 1) as u8 };
     match &leaf.source {
         Source::Column(column) | Source::Identity(column) => match &columns.columns[*column] {
-            Column::Sparse { n_codes, usual, rows, codes, .. } => {
-                let mut labels = vec![narrow(*n_codes, *usual as u16); columns.n_rows];
-                rows.iter().zip(codes).for_each(|(&row, &code)| labels[row as usize] = narrow(*n_codes, code));
+            Column::Labels { n_codes, usual, listed } => {
+                let mut labels = vec![narrow(*n_codes, *usual); columns.n_rows];
+                listed.cells().for_each(|(row, code)| labels[row] = narrow(*n_codes, code));
                 ((*n_codes).min(MOST_LABELS), labels)
-            }
-            Column::Dense { n_codes, codes } => {
-                ((*n_codes).min(MOST_LABELS), codes.iter().map(|&code| narrow(*n_codes, code)).collect())
             }
             Column::Numbers { is_count, mean, values, .. } => {
                 let middle = if *is_count { *mean } else { 0.0 };
