@@ -50,7 +50,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     """Latent tree model: learns the hidden tree behind a table, its hidden variables and their distributions.
 
     Columns may be Boolean, categorical, numeric or counts, and may have missing cells. Kinds are inferred as on the command line:
-    0 and 1 are binary, up to 12 distinct whole numbers are categories, other non-negative whole numbers are counts, other numbers
+    0 and 1 are binary, up to 12 distinct whole numbers are categories, small non-negative whole numbers that vary as counts do are counts, other numbers
     are continuous, and text is categorical. Categorical columns of data frames keep their levels. ``kind`` overrides this. If all
     columns are continuous and ``n_states`` is ``"auto"``, all variables are Gaussian; otherwise hidden variables are discrete.
 

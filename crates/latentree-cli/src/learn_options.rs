@@ -39,7 +39,7 @@ pub(crate) const LEARN_FLAGS: [LearnFlag; 23] = [
     flag("em.restarts", "restarts", "N", "Number of EM starts (lcm and random), 1 to 10000; half as many in a search by BIC [default: 5]"),
     flag("em.iterations", "em-iterations", "N", "Maximum number of EM passes over the rows, up to 1000000 [default: 500]"),
     flag("em.tolerance", "em-tolerance", "GAIN", "Stop EM when the relative gain in log-likelihood falls below this [default: 1e-7]"),
-    flag("em.smoothing", "em-smoothing", "WEIGHT", "Pseudo-count that EM adds to every cell of its tables [default: 0.01; searched over with --select validation]"),
+    flag("em.smoothing", "em-smoothing", "WEIGHT", "Pseudo-count that EM adds to every cell of its tables [default: 0.01, up to 0.1 in a search over fewer than 2,000 rows; searched over with --select validation]"),
     flag("selection.validation", "validation", "FILE|FRACTION", "Validation rows: EM stops when their log-likelihood stops rising. A file with the same columns, or a fraction of the rows such as 0.1"),
     flag("selection.criterion", "select", "CRITERION", "Search for the best tree (with --structure auto) and numbers of states by this: bic, validation (the likelihood of the --validation rows), or none: learn one tree [default: bic; validation with --validation]"),
     flag("selection.effort", "effort", "EFFORT", "How much work the search does, counted in work and not in seconds: quick (no search), normal or thorough [default: normal]"),

@@ -19,6 +19,8 @@ enum Origin {
     Bare(&'static str),
     /// Words that documents have; only so many of those that most documents have.
     Words { docword: &'static str, vocabulary: &'static str, most: usize },
+    /// The thousand words of the largest TF-IDF, of those that 6 documents to a quarter of them have: what HLTA's own selection of words does.
+    Topical { docword: &'static str, vocabulary: &'static str },
     /// Prices, as differences of logarithms.
     Returns(&'static str),
     /// Phecodes without decimals that at least so many patients have; patients with none of them are left out.
@@ -50,6 +52,10 @@ const fn words(name: &'static str, docword: &'static str, vocabulary: &'static s
     Named { name, is_large: most > 1000, origin: Origin::Words { docword, vocabulary, most } }
 }
 
+const fn topical(name: &'static str, docword: &'static str, vocabulary: &'static str) -> Named {
+    Named { name, is_large: true, origin: Origin::Topical { docword, vocabulary } }
+}
+
 const fn density(name: &'static str, file: &'static str) -> Named {
     of(name, Origin::Bare(file))
 }
@@ -59,7 +65,7 @@ const fn of(name: &'static str, origin: Origin) -> Named {
 }
 
 /// All tables, small ones first.
-pub(super) const TABLES: [Named; 24] = [
+pub(super) const TABLES: [Named; 26] = [
     csv("carcinoma", "surveys/polca_carcinoma.csv.gz"),
     csv("cheating", "surveys/polca_cheating.csv.gz"),
     csv("gss82", "surveys/polca_gss82.csv.gz"),
@@ -84,6 +90,8 @@ pub(super) const TABLES: [Named; 24] = [
     words("kos-1000", "bow/docword.kos.txt.gz", "bow/vocab.kos.txt", 1000),
     words("20news-1000", "bow/docword.20news_w1000.train.txt.gz", "bow/vocab.20news_w1000.txt", 1000),
     words("kos", "bow/docword.kos.txt.gz", "bow/vocab.kos.txt", usize::MAX),
+    topical("nips-topical", "bow/docword.nips_f21.txt.gz", "bow/vocab.nips_f21.txt"),
+    topical("kos-topical", "bow/docword.kos.txt.gz", "bow/vocab.kos.txt"),
 ];
 
 impl Named {
@@ -92,7 +100,17 @@ impl Named {
         let rows = match self.origin {
             Origin::Csv { file, without } => dense(&data.join(file), without)?,
             Origin::Bare(file) => bare(&data.join(file))?,
-            Origin::Words { docword, vocabulary, most } => documents(&data.join(docword), &data.join(vocabulary), most)?,
+            Origin::Words { docword, vocabulary, most } => {
+                Documents::read(&data.join(docword), &data.join(vocabulary))?.presence(most, |word| word.n_documents as f64)
+            }
+            Origin::Topical { docword, vocabulary } => {
+                let documents = Documents::read(&data.join(docword), &data.join(vocabulary))?;
+                let n = documents.rows.len() as f64;
+                documents.presence(1000, |word| match word.n_documents as f64 {
+                    df if (6.0..=0.25 * n).contains(&df) => word.n_times as f64 * (n / df).ln(),
+                    _ => -1.0,
+                })
+            }
             Origin::Returns(file) => returns(&data.join(file))?,
             Origin::Phecodes { events, patients } => phecodes(&data.join("ehr"), &data.join(events), patients)?,
             Origin::Mixed => simulated::mixed(),
@@ -151,30 +169,53 @@ fn bare(path: &Path) -> Result<Rows> {
 }
 
 /// Which words each document has: the `most` words of most documents, ties by their place, in the order of the vocabulary.
-fn documents(docword: &Path, vocabulary: &Path, most: usize) -> Result<Rows> {
-    let names: Vec<String> = text(vocabulary)?.lines().map(str::to_owned).collect();
-    let all = text(docword)?;
-    let mut numbers = all.split_whitespace().map(|it| it.parse::<usize>().map_err(|error| not_usable(docword, error)));
-    let mut next = || numbers.next().unwrap_or_else(|| Err(not_usable(docword, "it ends too early")));
-    let (n_rows, n_words, n_cells) = (next()?, next()?, next()?);
-    let mut rows = vec![Vec::new(); n_rows];
-    let mut documents_of_word = vec![0_usize; n_words];
-    for _ in 0..n_cells {
-        let (row, word, count) = (next()?, next()?, next()?);
-        if !(1..=n_rows).contains(&row) || !(1..=n_words.min(names.len())).contains(&word) {
-            return Err(not_usable(docword, format!("document {row} or word {word} is not there")));
+/// How often a word occurs.
+#[derive(Debug, Clone, Copy, Default)]
+struct Word {
+    n_documents: usize,
+    n_times: usize,
+}
+
+/// The words of each document.
+struct Documents {
+    names: Vec<String>,
+    words: Vec<Word>,
+    rows: Vec<Vec<usize>>,
+}
+
+impl Documents {
+    fn read(docword: &Path, vocabulary: &Path) -> Result<Self> {
+        let names: Vec<String> = text(vocabulary)?.lines().map(str::to_owned).collect();
+        let all = text(docword)?;
+        let mut numbers = all.split_whitespace().map(|it| it.parse::<usize>().map_err(|error| not_usable(docword, error)));
+        let mut next = || numbers.next().unwrap_or_else(|| Err(not_usable(docword, "it ends too early")));
+        let (n_rows, n_words, n_cells) = (next()?, next()?, next()?);
+        let mut rows = vec![Vec::new(); n_rows];
+        let mut words = vec![Word::default(); n_words];
+        for _ in 0..n_cells {
+            let (row, word, count) = (next()?, next()?, next()?);
+            if !(1..=n_rows).contains(&row) || !(1..=n_words.min(names.len())).contains(&word) {
+                return Err(not_usable(docword, format!("document {row} or word {word} is not there")));
+            }
+            if count > 0 {
+                rows[row - 1].push(word - 1);
+                words[word - 1].n_documents += 1;
+                words[word - 1].n_times += count;
+            }
         }
-        if count > 0 {
-            rows[row - 1].push(word - 1);
-            documents_of_word[word - 1] += 1;
-        }
+        Ok(Self { names, words, rows })
     }
-    let mut order: Vec<usize> = (0..n_words).collect();
-    order.sort_by_key(|&word| (usize::MAX - documents_of_word[word], word));
-    let chosen: BTreeSet<usize> = order.into_iter().take(most).collect();
-    let place: BTreeMap<usize, u32> = chosen.iter().zip(0..).map(|(&word, place)| (word, place)).collect();
-    let rows = rows.iter().map(|words| words.iter().filter_map(|word| place.get(word).copied()).collect()).collect();
-    Ok(Rows::Presence { names: chosen.iter().map(|&word| names[word].clone()).collect(), rows })
+
+    /// Which documents have which of the words of the highest values.
+    fn presence(&self, most: usize, value: impl Fn(&Word) -> f64) -> Rows {
+        let mut order: Vec<usize> = (0..self.words.len()).collect();
+        order.sort_by(|&a, &b| value(&self.words[b]).total_cmp(&value(&self.words[a])).then(a.cmp(&b)));
+        let chosen: BTreeSet<usize> = order.into_iter().take(most).collect();
+        let place: BTreeMap<usize, u32> = chosen.iter().zip(0..).map(|(&word, place)| (word, place)).collect();
+        let row = |words: &Vec<usize>| words.iter().filter_map(|word| place.get(word).copied()).collect();
+        let names = chosen.iter().map(|&word| self.names[word].clone()).collect();
+        Rows::Presence { names, rows: self.rows.iter().map(row).collect() }
+    }
 }
 
 fn returns(path: &Path) -> Result<Rows> {

@@ -1,13 +1,14 @@
 //! Models by a criterion: which tree, how many states.
 
 use super::Criterion;
-use super::parameters::Evidence;
+use super::parameters::{self, Evidence};
+use super::recorder::Recorder;
 use super::run::Run;
 use crate::distance::{DistanceOptions, pair_moments};
 use crate::error::{Error, Place, Result};
 use crate::model::{Family, LatentTree};
 use crate::moments::PairOptions;
-use crate::observer::Observer as _;
+use crate::observer::{Observer as _, Quiet};
 use crate::parameters::discrete_tree;
 use crate::parameters::em::Smoothing;
 use crate::selection::{BicSearch, CandidateScore, ValidationSearch, by_bic, by_validation, states_by_bic};
@@ -44,11 +45,12 @@ impl Run<'_> {
         let searched = match criterion {
             Criterion::Bic => {
                 let mut search = BicSearch::new(self.options.seed)
-                    .smoothing(self.search_smoothing(evidence))
+                    .smoothing(self.search_smoothing(evidence.moments.total_weight()))
                     .effort(self.options.selection.effort.unwrap_or_default());
                 if kept.is_none() {
-                    search =
-                        search.hidden_states(self.options.parameters.hidden_states.fixed()).trees(self.learned_trees(evidence)?);
+                    let trees = self.learned_trees(evidence)?;
+                    let models = self.learned_models(&trees, evidence)?;
+                    search = search.hidden_states(self.options.parameters.hidden_states.fixed()).trees(trees).models(models);
                 }
                 let (model, learner) = match (&kept, learned) {
                     (Some(tree), Some(learned)) => {
@@ -81,8 +83,32 @@ impl Run<'_> {
         Ok(searched)
     }
 
-    fn search_smoothing(&self, evidence: &Evidence<'_>) -> Smoothing {
-        self.options.em.smoothing.map_or_else(|| Smoothing::for_rows(evidence.moments.total_weight()), Smoothing::pseudo_count)
+    /// How a search by BIC, and what follows it, smooths.
+    pub(super) fn search_smoothing(&self, total_weight: f64) -> Smoothing {
+        let usual = Smoothing::for_search(total_weight);
+        Smoothing { pseudo_count: self.options.em.smoothing.unwrap_or(usual.pseudo_count), ..usual }
+    }
+
+    /// The models of trees by moments and EM, as they would be without a search: it must not end below them.
+    fn learned_models(&self, trees: &[Tree], evidence: &Evidence<'_>) -> Result<Vec<LatentTree>> {
+        let n_variables = evidence.rows.schema().variables().len();
+        if n_variables > MOST_FOR_LIKELIHOOD || self.options.parameters.hidden_states.fixed().is_some() {
+            return Ok(Vec::new());
+        }
+        // What is said about a start does not concern the result.
+        let quiet = Quiet(self.observer);
+        let recorder = Recorder::new(&quiet);
+        let run = Run { observer: &recorder, ..*self };
+        let mut models = Vec::new();
+        for tree in trees.iter().filter(|tree| tree.n_hidden() > 0) {
+            match parameters::discrete(&run, tree, evidence) {
+                Ok(found) => models.push(found.model),
+                Err(Error::Cancelled) => return Err(Error::Cancelled),
+                // A tree whose tables the rows do not determine is no start, and no fault.
+                Err(_) => {}
+            }
+        }
+        Ok(models)
     }
 
     /// Trees to begin with: the default learner's. With a number of states that is kept, those of neighbour joining with nothing contracted: a search takes out

@@ -39,7 +39,10 @@ impl Run<'_> {
         };
         let options = CollapseOptions {
             collapse: if fitted.estimator == Some(Estimator::Symmetric) { Collapse::Off } else { self.collapse() },
-            smoothing: self.options.em.smoothing(),
+            smoothing: match self.criterion() {
+                Some(Criterion::Bic) => self.search_smoothing(moments.total_weight()),
+                _ => self.options.em.smoothing(),
+            },
             bootstrap: self.options.structure.bootstrap.filter(|_| self.criterion().is_some()),
             seed: self.options.seed,
         };

@@ -92,6 +92,8 @@ pub(crate) struct Work {
     pub(super) power: Vec<f64>,
     pub(super) scale: Vec<f64>,
     pub(super) ratio: Vec<f64>,
+    /// Logarithms of the densities of a column of numbers.
+    pub(super) densities: Vec<f64>,
     pub(super) base: f64,
 }
 
@@ -118,6 +120,7 @@ impl Patch {
             power: array(1),
             scale: array(1),
             ratio: array(1),
+            densities: Vec::new(),
             base: 0.0,
         }
     }

@@ -1,7 +1,7 @@
 //! The M-step of a patch, and EM.
 
 use super::{Column, Columns, Counts, Patch, Source, Work};
-use crate::parameters::em::Smoothing;
+use crate::parameters::em::{PRIOR_VARIANCE, Smoothing};
 
 /// The last steps of a climb look at all rows.
 const LAST_STEPS: usize = 3;
@@ -20,12 +20,18 @@ pub(crate) struct Floors {
     pub(crate) pseudo_count: f64,
     pub(crate) variance: f64,
     pub(crate) rate: f64,
+    pub(crate) variance_weight: f64,
 }
 
 impl Floors {
     /// Those of EM with this smoothing.
     pub(crate) fn of(smoothing: &Smoothing) -> Self {
-        Self { pseudo_count: smoothing.pseudo_count, variance: smoothing.variance_floor, rate: smoothing.rate_floor }
+        Self {
+            pseudo_count: smoothing.pseudo_count,
+            variance: smoothing.variance_floor,
+            rate: smoothing.rate_floor,
+            variance_weight: smoothing.variance_weight,
+        }
     }
 }
 
@@ -111,6 +117,8 @@ fn maximise_number(is_count: bool, mean: f64, variance: f64, counts: &[f64], flo
             let own = if n > 1e-6 { x / n } else { 0.0 };
             let spread = if n > 1e-6 { xx / n - own * own } else { variance };
             out[2 * state] = own;
+            let prior = floors.variance_weight;
+            let spread = (n * spread + prior * PRIOR_VARIANCE * variance) / (n + prior).max(1e-300);
             out[2 * state + 1] = spread.max(floors.variance * variance);
         }
     }

@@ -11,11 +11,12 @@
 //! | `net` | a whole model in a form that is easy to change; its messages |
 //! | `local` | patches cut out of a net, and put back |
 //! | `rearrange` | the arrangements of the branches of an edge |
-//! | `upward`, `expect`, `maximise` | EM on a patch |
+//! | `upward`, `expect`, `maximise`, `exp` | EM on a patch |
 //!
 //! A step of EM costs rows × Σ of the table cells of messages, and the listed cells of sparse columns.
 
 mod columns;
+mod exp;
 mod expect;
 mod local;
 mod maximise;

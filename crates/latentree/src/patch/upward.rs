@@ -1,5 +1,6 @@
 //! The upward pass of a patch over one chunk of rows: the evidence below every node given its state, and the likelihood of each row.
 
+use super::exp::exp_negative;
 use super::{CHUNK, Column, Columns, Counts, Patch, Source, Work};
 
 /// Products of leaves between two rescalings.
@@ -48,7 +49,7 @@ impl Patch {
                             n_products += usize::from(is_dense || n_rare % RARE == 0);
                         }
                         Column::Numbers { is_count, values, .. } => {
-                            multiply_density(*is_count, &leaf.values, &values[first..first + n], k, &mut own, &mut work.scale);
+                            multiply_density(*is_count, &leaf.values, &values[first..first + n], k, &mut own, work);
                             n_products += 1;
                         }
                     },
@@ -177,24 +178,30 @@ fn observe(column: &Column, chunk: usize, k: usize, n: usize, own: &mut [f64]) {
 }
 
 /// Multiplies by densities relative to the largest of a row's states, whose logarithm goes to the scale.
-fn multiply_density(is_count: bool, values: &[f64], cells: &[f64], k: usize, own: &mut [f64], scale: &mut [f64]) {
-    let mut lns = vec![0.0; k];
-    for (row, &cell) in cells.iter().enumerate() {
-        if cell.is_nan() {
-            continue;
+#[inline(always)]
+fn multiply_density(is_count: bool, values: &[f64], cells: &[f64], k: usize, own: &mut [f64], work: &mut Work) {
+    let n = cells.len();
+    work.densities.resize(k * CHUNK, 0.0);
+    let largest = &mut work.ratio[..n];
+    largest.fill(f64::NEG_INFINITY);
+    for (state, lns) in work.densities.chunks_exact_mut(CHUNK).enumerate() {
+        // A missing cell has density one.
+        let known = |cell: f64, ln: f64| if cell.is_nan() { 0.0 } else { ln };
+        if is_count {
+            let (rate, ln_rate) = (values[state], values[state].ln());
+            lns.iter_mut().zip(cells).for_each(|(ln, &cell)| *ln = known(cell, cell * ln_rate - rate));
+        } else {
+            let (mean, variance) = (values[2 * state], values[2 * state + 1]);
+            let (factor, constant) = (-0.5 / variance, -0.5 * (variance.ln() + (2.0 * std::f64::consts::PI).ln()));
+            let density = |cell: f64| constant + factor * (cell - mean) * (cell - mean);
+            lns.iter_mut().zip(cells).for_each(|(ln, &cell)| *ln = known(cell, density(cell)));
         }
-        for (state, ln) in lns.iter_mut().enumerate() {
-            *ln = if is_count {
-                let rate = values[state];
-                cell * rate.ln() - rate
-            } else {
-                let (mean, variance) = (values[2 * state], values[2 * state + 1]);
-                -0.5 * ((cell - mean) * (cell - mean) / variance + variance.ln() + (2.0 * std::f64::consts::PI).ln())
-            };
-        }
-        let largest = lns.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        scale[row] += largest;
-        lns.iter().enumerate().for_each(|(state, ln)| own[state * CHUNK + row] *= (ln - largest).exp().max(1e-300));
+        largest.iter_mut().zip(lns).for_each(|(largest, &mut ln)| *largest = if ln > *largest { ln } else { *largest });
+    }
+    work.scale.iter_mut().zip(largest.iter()).for_each(|(scale, largest)| *scale += largest);
+    for (own, lns) in own.chunks_exact_mut(CHUNK).zip(work.densities.chunks_exact(CHUNK)) {
+        let cells = own[..n].iter_mut().zip(lns).zip(largest.iter());
+        cells.for_each(|((own, ln), largest)| *own *= exp_negative(ln - largest));
     }
 }
 

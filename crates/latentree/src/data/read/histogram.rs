@@ -34,6 +34,17 @@ pub(super) fn look(values: &[(f64, u64)]) -> Look {
     }
 }
 
+/// Whether whole numbers may be counts of a few hidden rates: small on average, and neither far more nor far less spread out than a Poisson variable of their mean. Years, ages, incomes
+/// and populations are not.
+pub(super) fn varies_as_counts(values: &[(f64, u64)]) -> bool {
+    const MAX_MEAN: f64 = 25.0;
+    const DISPERSION: std::ops::Range<f64> = 0.1..30.0;
+    let total: f64 = values.iter().map(|&(_, count)| count as f64).sum();
+    let mean = values.iter().map(|&(value, count)| value * count as f64).sum::<f64>() / total;
+    let variance = values.iter().map(|&(value, count)| (value - mean).powi(2) * count as f64).sum::<f64>() / total;
+    mean <= MAX_MEAN && DISPERSION.contains(&(variance / mean))
+}
+
 /// Whether frequencies fall after their peak, which is among the first values, but for what chance does.
 fn thins_out(values: &[(f64, u64)]) -> bool {
     let peak = (0..values.len()).max_by_key(|&ix| (values[ix].1, usize::MAX - ix)).unwrap_or(0);
@@ -50,6 +61,18 @@ mod tests {
 
     fn histogram(first: u32, counts: &[u64]) -> Vec<(f64, u64)> {
         (first..).zip(counts).filter(|(_, count)| **count > 0).map(|(value, &count)| (f64::from(value), count)).collect()
+    }
+
+    #[test]
+    fn years_ages_and_incomes_do_not_vary_as_counts() {
+        let values = |values: &[u32]| values.iter().map(|&value| (f64::from(value), 1)).collect::<Vec<_>>();
+        // Visits to a doctor, and children; years, ages, incomes and a constant.
+        assert!(varies_as_counts(&values(&[0, 0, 1, 2, 2, 3, 5, 8, 13, 40])));
+        assert!(varies_as_counts(&values(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13])));
+        assert!(!varies_as_counts(&values(&[1960, 1965, 1970, 1975, 1980, 1985])));
+        assert!(!varies_as_counts(&values(&[18, 25, 33, 41, 48, 55, 63, 70])));
+        assert!(!varies_as_counts(&values(&[0, 900, 1200, 2500, 48_000])));
+        assert!(!varies_as_counts(&values(&[3])));
     }
 
     #[test]

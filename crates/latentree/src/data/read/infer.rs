@@ -6,8 +6,8 @@
 //! | all `true` or `false`, in any case | binary `false`, `true` |
 //! | whole numbers from 0 up, commonest near 0, the largest rare | count (see `histogram`) |
 //! | other whole numbers, at most 12 different | categorical, labels in numeric order: the answers of a survey, coded classes |
-//! | other whole numbers ≥ 0 | count |
-//! | other numbers | continuous |
+//! | other whole numbers ≥ 0 that vary as counts do | count (see `histogram`) |
+//! | other numbers: years, incomes, populations | continuous |
 //! | numbers written with leading zeros (`007`), and all other text | categorical, labels in alphabetic order |
 //!
 //! Numbers may have decimal commas or thousands separators, all one way in a column. Left out with a warning are columns
@@ -21,7 +21,7 @@ use super::cell::{Cell, is_integer, is_missing, is_padded, number, number_key, n
 use super::date::is_date;
 use super::distinct::DistinctSample;
 use super::encoding::not_utf8;
-use super::histogram::{Look, look};
+use super::histogram::{Look, look, varies_as_counts};
 use super::options::KindOverride;
 use super::rare::join_rare;
 use super::written_number::{self, Commas};
@@ -434,7 +434,7 @@ impl Profile {
                 Guess::Problem(self.infinite_row, "the number is infinite; write missing values as an empty field".to_owned())
             }
             None if self.many_numbers || (numeric && !self.any_padded) => match self.numeric_kind() {
-                Kind::Count if self.numbers_identify(name) => {
+                Kind::Count | Kind::Continuous if self.whole_numbers() && self.numbers_identify(name) => {
                     let (least, largest) = self.whole_range();
                     let (least, largest) = (number_text(least), number_text(largest));
                     Guess::Leave(format!(
@@ -490,6 +490,12 @@ impl Profile {
         mean_count <= IDENTIFIER_REPEATS && (is_numbering || are_long || is_id_name(name))
     }
 
+    /// Whether all numbers are whole and none is negative.
+    fn whole_numbers(&self) -> bool {
+        let all_integers = if self.decimal_comma() == Some(true) { self.all_comma_integers } else { self.all_integers };
+        all_integers && !self.any_negative
+    }
+
     fn numeric_kind(&self) -> Kind {
         let all_integers = if self.decimal_comma() == Some(true) { self.all_comma_integers } else { self.all_integers };
         if !self.many_numbers {
@@ -501,7 +507,12 @@ impl Profile {
                 return Kind::Categorical { labels: self.categories().into_iter().map(|(label, _)| label).collect() };
             }
         }
-        if all_integers && !self.any_negative { Kind::Count } else { Kind::Continuous }
+        // More different values than are kept are no counts that a rate could explain.
+        if self.whole_numbers() && !self.many_numbers && varies_as_counts(&self.values()) {
+            Kind::Count
+        } else {
+            Kind::Continuous
+        }
     }
 
     fn binary(&self) -> Guess {

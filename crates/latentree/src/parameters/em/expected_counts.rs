@@ -110,7 +110,7 @@ impl ExpectedCounts {
     /// The objective that EM never lowers: the log-likelihood and the smoothing's penalty.
     #[must_use]
     pub fn objective(&self, smoothing: &Smoothing) -> f64 {
-        self.sums.log_likelihood + smoothing.penalty(&self.model)
+        self.sums.log_likelihood + smoothing.penalty(self)
     }
 }
 

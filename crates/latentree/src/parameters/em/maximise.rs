@@ -12,9 +12,13 @@ pub const DEAD_WEIGHT: f64 = 0.5;
 /// Variances are never below this share of the column's squared size, so that densities stay finite on a constant column.
 const LEAST_VARIANCE: f64 = 1e-12;
 
+/// The variance that the prior of variances expects in a state, as a share of the variance of the column.
+pub(crate) const PRIOR_VARIANCE: f64 = 0.02;
+
 /// What keeps parameters away from the border.
 ///
-/// A pseudo-count is a Dirichlet prior: the objective gains `pseudo_count · Σ ln θ` over the cells of all tables. Floors bound
+/// A pseudo-count is a Dirichlet prior: the objective gains `pseudo_count · Σ ln θ` over the cells of all tables. The weight `ν` of variances is an inverse gamma prior: the
+/// objective gains `−½ ν (ln σ² + s/σ²)` for every continuous variable in every state, where `s` is a fiftieth of the variance of the column. Floors bound
 /// the variances and rates that are searched; within the bounds every step is exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Smoothing {
@@ -24,29 +28,31 @@ pub struct Smoothing {
     pub variance_floor: f64,
     /// Least rate of a count variable in a state, as a share of the mean of its column; by default 1e-6.
     pub rate_floor: f64,
+    /// Rows that the prior of a variance is worth in every state; by default 1. Without it, a state of three rows that happen to be close would pay for itself.
+    pub variance_weight: f64,
 }
 
 impl Default for Smoothing {
     fn default() -> Self {
-        Self { pseudo_count: 0.01, variance_floor: 1e-4, rate_floor: 1e-6 }
+        Self { pseudo_count: 0.01, variance_floor: 1e-4, rate_floor: 1e-6, variance_weight: 1.0 }
     }
 }
 
 impl Smoothing {
-    /// No pseudo-counts: plain maximum likelihood, with the default floors.
+    /// No priors: plain maximum likelihood, with the default floors.
     #[must_use]
     pub fn none() -> Self {
-        Self { pseudo_count: 0.0, ..Self::default() }
+        Self { pseudo_count: 0.0, variance_weight: 0.0, ..Self::default() }
     }
 
-    /// What a search uses: the default pseudo-count, and up to ten times as much for tables of fewer than 2,000 rows, where a cell of a few rows that is never observed is
-    /// no evidence that it never will be.
+    /// What a search uses: the default, and up to ten times its pseudo-count for tables of fewer than 2,000 rows, where a label that no row of a small state has is no evidence
+    /// that none ever will.
     #[must_use]
-    pub fn for_rows(n_rows: f64) -> Self {
-        Self { pseudo_count: (20.0 / n_rows.max(1.0)).clamp(0.01, 0.1), ..Self::default() }
+    pub fn for_search(n_rows: f64) -> Self {
+        Self::pseudo_count((20.0 / n_rows.max(1.0)).clamp(0.01, 0.1))
     }
 
-    /// This pseudo-count, with the default floors.
+    /// This pseudo-count, with the other defaults.
     #[must_use]
     pub fn pseudo_count(pseudo_count: f64) -> Self {
         Self { pseudo_count, ..Self::default() }
@@ -62,17 +68,46 @@ impl Smoothing {
         };
         range("em.smoothing", self.pseudo_count, 1e9)?;
         range("variance-floor", self.variance_floor, 1.0)?;
-        range("rate-floor", self.rate_floor, 1.0)
+        range("rate-floor", self.rate_floor, 1.0)?;
+        range("variance-weight", self.variance_weight, 1e9)
     }
 
-    /// What the pseudo-counts add to the log-likelihood of a model.
+    /// What the priors add to the log-likelihood of the rows that were counted, up to a constant.
     #[must_use]
-    pub fn penalty(&self, model: &LatentTree) -> f64 {
-        if self.pseudo_count == 0.0 {
-            return 0.0;
+    pub fn penalty(&self, counts: &ExpectedCounts) -> f64 {
+        let model = &counts.model;
+        let mut sum = 0.0;
+        if self.pseudo_count > 0.0 {
+            sum += self.pseudo_count * model.tree().node_ixs().map(|node| ln_cells(model.distribution(node))).sum::<f64>();
         }
-        let sum: f64 = model.tree().node_ixs().map(|node| ln_cells(model.distribution(node))).sum();
-        self.pseudo_count * sum
+        if self.variance_weight > 0.0 {
+            let of_node = |node: NodeIx| match model.distribution(node) {
+                Distribution::Emission(emission) => ln_variances(emission, &counts.sums.counts[counts.layout.range(node)]),
+                _ => 0.0,
+            };
+            sum -= 0.5 * self.variance_weight * model.tree().node_ixs().map(of_node).sum::<f64>();
+        }
+        sum
+    }
+}
+
+/// The sum of `ln σ² + s/σ²` over the states of continuous variables.
+fn ln_variances(emission: &Emission, counts: &[f64]) -> f64 {
+    match emission {
+        Emission::Gaussian { variances, .. } => {
+            let expected = PRIOR_VARIANCE * column_moments(counts).map_or(0.0, |it| it.1);
+            variances.iter().map(|variance| variance.ln() + expected / variance).sum()
+        }
+        Emission::Group(members) => {
+            let mut rest = counts;
+            let of_member = |member: &Emission| {
+                let (own, after) = rest.split_at(emission_size(member));
+                rest = after;
+                ln_variances(member, own)
+            };
+            members.iter().map(of_member).sum()
+        }
+        Emission::Categorical(_) | Emission::Poisson { .. } => 0.0,
     }
 }
 
@@ -175,12 +210,14 @@ fn floored_emission(emission: &Emission, counts: &[f64], shifts: &[f64], smoothi
 
 /// Least variance of a continuous leaf; the sums over the states of its parent are sums over the data alone.
 fn gaussian_floor(counts: &[f64], shift: f64, smoothing: &Smoothing) -> f64 {
+    column_moments(counts).map_or(0.0, |(distance, variance)| least_variance(shift + distance, variance, smoothing))
+}
+
+/// Mean and variance of the column of a continuous leaf, less its shift.
+fn column_moments(counts: &[f64]) -> Option<(f64, f64)> {
     let totals = counts.chunks_exact(3).fold([0.0; 3], |sum, it| [sum[0] + it[0], sum[1] + it[1], sum[2] + it[2]]);
-    if totals[0] <= 0.0 {
-        return 0.0;
-    }
-    let distance = totals[1] / totals[0];
-    least_variance(shift + distance, totals[2] / totals[0] - distance * distance, smoothing)
+    let mean = totals[1] / totals[0];
+    (totals[0] > 0.0).then(|| (mean, totals[2] / totals[0] - mean * mean))
 }
 
 /// Least rate of a count leaf.
@@ -216,9 +253,12 @@ fn maximal_emission(emission: &Emission, counts: &[f64], shifts: &[f64], smoothi
     match emission {
         Emission::Categorical(table) => Emission::Categorical(maximal_table(table, counts, smoothing)),
         Emission::Gaussian { means, variances } => {
+            let weight = smoothing.variance_weight;
+            let prior = weight * PRIOR_VARIANCE * column_moments(counts).map_or(0.0, |it| it.1);
             let of = |sums: &[f64]| {
                 let distance = sums[1] / sums[0];
-                (shifts[0] + distance, sums[2] / sums[0] - distance * distance)
+                let variance = sums[2] / sums[0] - distance * distance;
+                (shifts[0] + distance, (sums[0] * variance + prior) / (sums[0] + weight))
             };
             let least = gaussian_floor(counts, shifts[0], smoothing);
             let parts = counts.chunks_exact(3).zip(means.iter().zip(variances));

@@ -4,12 +4,13 @@
 //! ([`ExpectedCounts`], an [`Accumulator`](crate::moments::Accumulator) that merges across cores and machines) and sets `θ` to their maximiser:
 //!
 //! - a table: `θ(s|p) = (n(p, s) + α) / Σ_s' (n(p, s') + α)`, with the pseudo-count `α` of a [`Smoothing`];
-//! - a continuous leaf: weighted mean and variance in each state of the parent, the variance not below a floor;
+//! - a continuous leaf: weighted mean and variance in each state of the parent, the variance not below a floor, and drawn
+//!   towards a share of the column's by a prior of some rows' weight, if it has one;
 //! - a count leaf: the weighted mean, not below a floor;
 //! - a node of a Gaussian tree: regression on its parent, then hidden nodes are scaled to mean 0 and variance 1 (their scale is
 //!   not identifiable; free in the step and fixed after it, it makes EM faster).
 //!
-//! What never falls is the objective `ln L(θ) + α Σ ln θ` (the sum over all cells of all tables): the log-likelihood itself when `α = 0`.
+//! What never falls is the objective: the log-likelihood and the logarithms of the priors ([`Smoothing`]), `α Σ ln θ` over all cells of all tables among them.
 //! [`Em`] runs the steps, accelerated or not, and keeps that promise by looking at every step.
 //!
 //! A hidden state that almost no row is in (expected weight below [`DEAD_WEIGHT`] rows) is *dead*: it is reported in the fit's
@@ -33,6 +34,7 @@ mod tests;
 
 pub use expected_counts::ExpectedCounts;
 pub use fit::{Em, EmFit, Stop};
+pub(crate) use maximise::PRIOR_VARIANCE;
 pub use maximise::{DEAD_WEIGHT, Smoothing};
 pub use options::{EmOptions, EmStart};
 pub(crate) use rows::log_likelihood as rows_log_likelihood;

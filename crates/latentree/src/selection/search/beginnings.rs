@@ -21,12 +21,14 @@ pub(super) enum Beginning {
     Classes,
     /// One of the given trees, with so many states.
     Given(usize, usize),
+    /// One of the given models.
+    Model(usize),
     /// The Chow–Liu tree.
     Spanning,
 }
 
 pub(super) fn beginnings(search: &BicSearch, size: f64, n_variables: usize) -> Vec<Beginning> {
-    use Beginning::{Classes, Given, Islands, Levels, Spanning};
+    use Beginning::{Classes, Given, Islands, Levels, Model, Spanning};
     let k = search.hidden_states.unwrap_or(2);
     let given = |n_states: usize| (0..search.trees.len()).map(move |tree| Given(tree, n_states));
     if size > VERY_LARGE {
@@ -39,6 +41,7 @@ pub(super) fn beginnings(search: &BicSearch, size: f64, n_variables: usize) -> V
         return [Levels, Islands(0), Islands(1), Spanning].into_iter().chain(given(k).take(1)).collect();
     }
     let mut all = vec![Islands(0), Islands(1), Islands(2), Levels, Classes, Spanning];
+    all.extend((0..search.models.len()).map(Model));
     all.extend(given(k));
     if search.hidden_states.is_none() {
         all.extend(given(3));
@@ -54,6 +57,7 @@ impl Bench<'_> {
     pub(super) fn begin(&self, beginning: Beginning, moments: &PairMoments, search: &BicSearch) -> Result<Option<Found>> {
         let (schema, columns, judge, seed) = (self.rows.schema(), &self.columns, self.judge(), search.seed);
         match beginning {
+            Beginning::Model(model) => self.fit(&search.models[model], 20, 1e-6),
             Beginning::Levels => match starts::levels(columns, &judge, seed.wrapping_mul(41)) {
                 Some(net) if net.n_hidden() > 0 => self.fit_net(&net, 30, 1e-6),
                 _ => Ok(None),

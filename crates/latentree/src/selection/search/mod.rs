@@ -249,13 +249,21 @@ pub struct BicSearch {
     effort: Effort,
     hidden_states: Option<usize>,
     trees: Vec<Tree>,
+    models: Vec<LatentTree>,
 }
 
 impl BicSearch {
     /// The default search.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { seed, smoothing: Smoothing::default(), effort: Effort::Normal, hidden_states: None, trees: Vec::new() }
+        Self {
+            seed,
+            smoothing: Smoothing::default(),
+            effort: Effort::Normal,
+            hidden_states: None,
+            trees: Vec::new(),
+            models: Vec::new(),
+        }
     }
 
     /// How EM smooths.
@@ -279,7 +287,14 @@ impl BicSearch {
         self
     }
 
-    /// Begins with these trees too.
+    /// Starts from these models too.
+    #[must_use]
+    pub fn models(mut self, models: Vec<LatentTree>) -> Self {
+        self.models = models;
+        self
+    }
+
+    /// Starts from these trees too.
     #[must_use]
     pub fn trees(mut self, trees: Vec<Tree>) -> Self {
         self.trees = trees;

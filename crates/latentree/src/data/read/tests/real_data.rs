@@ -17,14 +17,14 @@ fn labels(dataset: &Dataset, column: usize) -> Vec<&str> {
 }
 
 #[test]
-fn bfi_answers_are_categories_and_age_is_a_count() {
+fn bfi_answers_are_categories_and_age_is_continuous() {
     let Some(path) = data("surveys/bfi.csv.gz") else { return };
     let (reader, dataset) = read(&path, &ReadOptions::default());
     assert_eq!((dataset.n_rows(), dataset.schema().columns().len()), (2800, 28));
     assert!((0..25).all(|column| labels(&dataset, column) == ["1", "2", "3", "4", "5", "6"]));
     assert_eq!(labels(&dataset, 25), ["1", "2"]);
     assert_eq!(labels(&dataset, 26), ["1", "2", "3", "4", "5"]);
-    assert_eq!(dataset.schema().columns()[27].kind, Kind::Count);
+    assert_eq!(dataset.schema().columns()[27].kind, Kind::Continuous);
     assert!(reader.warnings().is_empty(), "{:?}", reader.warnings());
     let missing = numbers(&dataset).iter().flatten().filter(|value| value.is_nan()).count();
     // psych's documentation of bfi: 508 missing answers to the items, 223 to education.

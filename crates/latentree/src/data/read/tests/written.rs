@@ -30,7 +30,7 @@ fn decimal_commas_are_read_and_named() {
 fn thousands_separators_are_read_and_named() {
     let cells: Vec<String> = (0..20).map(|row| format!("\"{},{:03}\"", row % 9 + 1, row * 37 % 1000)).collect();
     let (kind, values, warnings) = column(',', &cells.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!(kind, Kind::Count);
+    assert_eq!(kind, Kind::Continuous);
     assert_eq!(values[1], "2037");
     assert!(warnings.iter().any(|note| note.contains("thousands separators")), "{warnings:?}");
     let (kind, values, _) = column(',', &["1 234.5", "2 000", "\"3,000.25\""]);
