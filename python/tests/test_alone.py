@@ -82,7 +82,7 @@ def test_a_bar_shows_the_stages_of_the_work(monkeypatch):
 
     stages = []
     rows = np.random.default_rng(0).integers(2, size=(3000, 60))
-    _latentree.learn(read(rows).table([]), {"n_states": 3}, None, 1, lambda stage, done, total: stages.append(stage))
+    _latentree.learn(read(rows).table([]), {"n_states": 3}, None, 1, lambda stage, done, total, step: stages.append(stage))
     # Whoever shows progress looks now and then: a short stage may be over before it is seen.
     assert "likelihood" in stages, stages
     terminal = Terminal()

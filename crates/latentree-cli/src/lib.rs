@@ -9,11 +9,13 @@ mod commands;
 mod group_file;
 mod learn_options;
 mod printer;
+mod progress;
 mod signals;
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write as _};
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
@@ -21,7 +23,7 @@ use clap::Parser;
 
 use args::Cli;
 use printer::Printer;
-pub use signals::{Signals, request_stop};
+pub use signals::{Signals, request_interrupt, request_stop};
 
 /// How the command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +64,10 @@ pub(crate) enum Failure {
     Library(latentree::Error),
     /// Standard output could not be written.
     Output(io::Error),
+    /// Ctrl-C ended a search early; its model is written and shown.
+    Interrupted,
+    /// A signal stopped the command between two outputs.
+    Unfinished { written: PathBuf, missing: PathBuf },
 }
 
 impl From<latentree::Error> for Failure {
@@ -98,8 +104,12 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, signals: Signals) -> 
             return if error.exit_code() == 0 { ExitStatus::Success } else { ExitStatus::Failure };
         }
     };
+    // Before the printer starts a thread, which must not get the signals.
+    let is_caught = signals::begin(signals);
     let printer = Printer::new(&cli.global);
-    signals::begin(signals, &printer);
+    if !is_caught && printer.shows_progress() {
+        printer.note("Ctrl-C cannot be caught here; partial files may be left");
+    }
     let outcome = catching_panics(|| run(cli, &printer));
     let status = status_of(outcome, &printer);
     signals::end();
@@ -109,6 +119,11 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, signals: Signals) -> 
 fn status_of(outcome: Result<Result<(), Failure>, String>, printer: &Printer) -> ExitStatus {
     match outcome {
         Ok(Ok(())) => ExitStatus::Success,
+        Ok(Err(Failure::Interrupted)) => ExitStatus::Stopped,
+        Ok(Err(Failure::Unfinished { written, missing })) => {
+            printer.error(&format!("stopped; {} is written, {} is not", written.display(), missing.display()));
+            ExitStatus::Stopped
+        }
         Ok(Err(Failure::Output(error))) if error.kind() == ErrorKind::BrokenPipe => ExitStatus::Success,
         Ok(Err(Failure::Output(error))) => {
             printer.error(&format!("cannot write to standard output: {error}"));
@@ -119,9 +134,13 @@ fn status_of(outcome: Result<Result<(), Failure>, String>, printer: &Printer) ->
         {
             ExitStatus::Success
         }
+        Ok(Err(Failure::Library(error))) if error.is_cancelled() => {
+            printer.error("stopped; nothing was written");
+            ExitStatus::Stopped
+        }
         Ok(Err(Failure::Library(error))) => {
             printer.error(&error.to_string());
-            if error.is_cancelled() { ExitStatus::Stopped } else { ExitStatus::Failure }
+            ExitStatus::Failure
         }
         Err(panic) => {
             printer.error(&format!("{panic}\nthis is a bug in latentree; please report it"));

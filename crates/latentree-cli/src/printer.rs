@@ -2,37 +2,35 @@
 #![expect(clippy::print_stderr, reason = "this is the one place that prints")]
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use latentree::Observer;
 use serde_json::Value;
 
 use crate::args::Global;
 use crate::learn_options::with_flags;
+use crate::progress::Progress;
+use crate::signals;
 
 /// Prints results and notes, and shows progress.
 pub(crate) struct Printer {
     json: bool,
     quiet: bool,
-    progress: bool,
-    stage: Mutex<Option<Stage>>,
+    progress: Option<Progress>,
     has_result: AtomicBool,
-}
-
-struct Stage {
-    name: String,
-    total: Option<u64>,
-    begun: Instant,
-    bar: Option<ProgressBar>,
+    said_interrupted: AtomicBool,
 }
 
 impl Printer {
     pub(crate) fn new(global: &Global) -> Self {
-        let progress = !global.quiet && !global.json && io::stderr().is_terminal();
-        Self { json: global.json, quiet: global.quiet, progress, stage: Mutex::new(None), has_result: AtomicBool::new(false) }
+        let is_shown = !global.quiet && !global.json && io::stderr().is_terminal();
+        Self {
+            json: global.json,
+            quiet: global.quiet,
+            progress: is_shown.then(Progress::new),
+            has_result: AtomicBool::new(false),
+            said_interrupted: AtomicBool::new(false),
+        }
     }
 
     /// Whether the result is printed as JSON.
@@ -42,7 +40,7 @@ impl Printer {
 
     /// Whether progress is shown: somebody is watching.
     pub(crate) fn shows_progress(&self) -> bool {
-        self.progress
+        self.progress.is_some()
     }
 
     /// Prints the result: the JSON object, or what `human` writes.
@@ -67,10 +65,8 @@ impl Printer {
     pub(crate) fn note(&self, message: &str) {
         if !self.quiet {
             let message = with_flags(message);
-            let stage = self.stage.lock();
-            let bar = stage.as_ref().ok().and_then(|stage| stage.as_ref()).and_then(|stage| stage.bar.clone());
-            match bar {
-                Some(bar) => bar.suspend(|| eprintln!("note: {message}")),
+            match &self.progress {
+                Some(progress) => progress.suspended(|| eprintln!("note: {message}")),
                 None => eprintln!("note: {message}"),
             }
         }
@@ -89,43 +85,37 @@ impl Printer {
         }
     }
 
+    /// Says once that Ctrl-C was noticed, if a search ends with its best model.
+    fn say_interrupted(&self) {
+        let is_ending = signals::is_interrupted() && signals::has_model() && !signals::is_stopped();
+        if is_ending && !self.said_interrupted.swap(true, Ordering::Relaxed) {
+            self.note("interrupted: the search ends with its best model so far; press Ctrl-C again to quit without it");
+        }
+    }
+
     fn finish(&self) {
-        if let Ok(mut stage) = self.stage.lock()
-            && let Some(Stage { bar: Some(bar), .. }) = stage.take()
-        {
-            bar.finish_and_clear();
+        if let Some(progress) = &self.progress {
+            progress.end();
         }
     }
 }
 
 impl Observer for Printer {
     fn stage(&self, name: &str, total: Option<u64>) {
-        self.finish();
-        if let Ok(mut stage) = self.stage.lock() {
-            *stage = Some(Stage { name: name.to_owned(), total, begun: Instant::now(), bar: None });
+        if let Some(progress) = &self.progress {
+            progress.begin(name, total);
         }
     }
 
     fn progress(&self, done: u64) {
-        if !self.progress {
-            return;
+        if let Some(progress) = &self.progress {
+            progress.done(done);
         }
-        if let Ok(mut stage) = self.stage.lock()
-            && let Some(stage) = stage.as_mut()
-        {
-            if stage.bar.is_none() && stage.begun.elapsed() > Duration::from_secs(1) {
-                let bar = stage.total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-                let template =
-                    if stage.total.is_some() { "{msg} [{bar:32}] {human_pos}/{human_len} {eta}" } else { "{msg} {human_pos}" };
-                if let Ok(style) = ProgressStyle::with_template(template) {
-                    bar.set_style(style);
-                }
-                bar.set_message(stage.name.clone());
-                stage.bar = Some(bar);
-            }
-            if let Some(bar) = &stage.bar {
-                bar.set_position(done);
-            }
+    }
+
+    fn step(&self, name: &str) {
+        if let Some(progress) = &self.progress {
+            progress.step(name);
         }
     }
 
@@ -134,7 +124,17 @@ impl Observer for Printer {
     }
 
     fn cancelled(&self) -> bool {
-        crate::signals::is_stopped()
+        self.say_interrupted();
+        signals::is_stopped()
+    }
+
+    fn stop_early(&self) -> bool {
+        self.say_interrupted();
+        signals::is_interrupted()
+    }
+
+    fn model_found(&self) {
+        signals::model_found();
     }
 }
 

@@ -26,12 +26,18 @@ pub(crate) struct Progress {
     cancelled: AtomicBool,
     done: AtomicU64,
     stage: Mutex<(String, Option<u64>)>,
+    step: Mutex<String>,
 }
 
 impl Observer for Progress {
     fn stage(&self, name: &str, total: Option<u64>) {
         *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = (name.to_owned(), total);
+        self.step("");
         self.done.store(0, Ordering::Relaxed);
+    }
+
+    fn step(&self, name: &str) {
+        name.clone_into(&mut self.step.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     fn progress(&self, done: u64) {
@@ -51,7 +57,8 @@ impl Progress {
 
     fn show(&self, py: Python<'_>, display: &Py<PyAny>) -> PyResult<()> {
         let (name, total) = self.stage.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        display.call1(py, (name, self.done.load(Ordering::Relaxed), total)).map(drop)
+        let step = self.step.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        display.call1(py, (name, self.done.load(Ordering::Relaxed), total, step)).map(drop)
     }
 }
 
@@ -74,7 +81,7 @@ fn pool(n_jobs: usize) -> PyResult<Arc<ThreadPool>> {
     Ok(pool)
 }
 
-/// Does work on `n_jobs` threads (0: all cores). `display(stage, done, total)` is called now and then.
+/// Does work on `n_jobs` threads (0: all cores). `display(stage, done, total, step)` is called now and then.
 ///
 /// At Ctrl-C the work is told to stop. It looks at that now and then; where it does not soon, it is left to end by itself and the
 /// call returns.

@@ -24,6 +24,7 @@ use super::{check_page, is_stream, memory, note_unseen, open_data_once, open_mod
 use crate::Failure;
 use crate::args::LearnArgs;
 use crate::printer::{Printer, number};
+use crate::signals;
 
 /// Nodes of a tree that is shown in full.
 const SHOWN_NODES: usize = 60;
@@ -119,6 +120,7 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
         Opened::Distances(distances) => learning.run(Source::Distances(distances.clone()), printer),
     };
     let mut learned = learned.map_err(|error| error.in_file(path))?;
+    signals::search_is_over();
     learned.stages.insert(0, Stage { name: "reading".to_owned(), seconds: reading });
     write(&learned.file, format, output)?;
     if let Some(page) = &args.report {
@@ -132,12 +134,17 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
         for stage in &learned.stages {
             options = options.stage(&stage.name, stage.seconds);
         }
-        write_page(page, &learned.file, rows.as_ref().map(|rows| rows as &dyn Rows), &options, printer)?;
+        match write_page(page, &learned.file, rows.as_ref().map(|rows| rows as &dyn Rows), &options, printer) {
+            Err(error) if error.is_cancelled() && !is_stream(output) => {
+                return Err(Failure::Unfinished { written: output.to_path_buf(), missing: page.clone() });
+            }
+            written => written?,
+        }
     }
-    if is_stream(output) {
-        return Ok(());
+    if !is_stream(output) {
+        show(args, args.options.get("structure.bootstrap"), &learned, &unseen, printer)?;
     }
-    Ok(show(args, args.options.get("structure.bootstrap"), &learned, &unseen, printer)?)
+    if signals::is_interrupted() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 /// A directory of parts takes nothing else: the files of a checkpoint would be read with it the next time.
@@ -312,6 +319,9 @@ fn show(
         }
         if let Some(SplitSummary { strong, weak, removed, .. }) = learned.splits.filter(|it| it.splits + it.removed > 0) {
             writeln!(out, "splits               {strong} strong (>= 95%), {weak} weak (< 50%), {removed} removed")?;
+        }
+        if learned.interrupted {
+            writeln!(out, "interrupted          the best model so far; a longer search may find a better one")?;
         }
         let seconds: f64 = learned.stages.iter().map(|stage| stage.seconds).sum();
         writeln!(out, "seconds              {seconds:.2}")?;

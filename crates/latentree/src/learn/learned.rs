@@ -55,6 +55,8 @@ pub struct Learned {
     pub em_iterations: Option<usize>,
     /// Whether everything iterative came to its end.
     pub converged: bool,
+    /// Whether the observer ended the search early: the model is the best until then.
+    pub interrupted: bool,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// What was done, in the order of the beginnings.
@@ -94,6 +96,7 @@ impl Learned {
             "splits": self.splits,
             "em_iterations": self.em_iterations,
             "converged": self.converged,
+            "interrupted": self.interrupted,
             "warnings": self.warnings,
         })
     }

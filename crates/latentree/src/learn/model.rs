@@ -27,6 +27,7 @@ pub(super) struct Fitted {
     pub(super) em_iterations: Option<usize>,
     pub(super) candidates: Vec<CandidateScore>,
     pub(super) splits: Option<SplitSummary>,
+    pub(super) interrupted: bool,
 }
 
 impl Fitted {
@@ -40,6 +41,7 @@ impl Fitted {
             em_iterations: None,
             candidates: Vec::new(),
             splits: None,
+            interrupted: false,
         }
     }
 }
@@ -67,6 +69,7 @@ impl Run<'_> {
             em_iterations: None,
             candidates: found.candidates,
             splits: None,
+            interrupted: self.observer.stop_early(),
         })
     }
 

@@ -56,6 +56,10 @@ impl Observer for Recorder<'_> {
         self.observer.progress(done);
     }
 
+    fn step(&self, name: &str) {
+        self.observer.step(name);
+    }
+
     fn warn(&self, message: &str) {
         lock(&self.warnings).push(message.to_owned());
         self.observer.warn(message);
@@ -67,6 +71,10 @@ impl Observer for Recorder<'_> {
 
     fn stop_early(&self) -> bool {
         self.observer.stop_early()
+    }
+
+    fn model_found(&self) {
+        self.observer.model_found();
     }
 }
 

@@ -157,7 +157,11 @@ impl<'a> Run<'a> {
         let schema = rows.schema();
         let is_continuous = schema.variable_ixs().all(|ix| schema.scalar_kind(ix) == Some(&Kind::Continuous));
         let found = self.searched(criterion, None, moments, rows)?;
-        if criterion != Criterion::Bic || !is_continuous || self.options.parameters.hidden_states != HiddenStates::Unset {
+        if found.interrupted
+            || criterion != Criterion::Bic
+            || !is_continuous
+            || self.options.parameters.hidden_states != HiddenStates::Unset
+        {
             return Ok(found);
         }
         let gaussian = self.fitted(self.structure(moments, Some(rows))?, moments, Some(rows))?;
@@ -237,7 +241,10 @@ impl<'a> Run<'a> {
     /// The last stage: states in their order, and how well the model fits.
     fn concluded(&self, fitted: Fitted, moments: Option<&Moments>, rows: Option<&dyn Rows>) -> Result<Learned> {
         let file = match fitted.file {
-            ModelFile::LatentTree(model) => model.with_ordered_states()?.into(),
+            ModelFile::LatentTree(model) => {
+                let provenance = Provenance { interrupted: fitted.interrupted, ..model.provenance().clone() };
+                model.with_ordered_states()?.with_provenance(provenance).into()
+            }
             tree @ ModelFile::Tree { .. } => tree,
         };
         let file = self.with_poor_pairs(file, moments, rows)?;
@@ -269,7 +276,8 @@ impl<'a> Run<'a> {
             candidates: fitted.candidates,
             splits: fitted.splits,
             em_iterations: fitted.em_iterations,
-            converged: fitted.converged,
+            converged: fitted.converged && !fitted.interrupted,
+            interrupted: fitted.interrupted,
             warnings: self.observer.warnings(),
             stages: self.observer.stages(),
         })

@@ -6,9 +6,9 @@ use super::run::Run;
 use super::{Criterion, ParameterMethod};
 use crate::data::Rows;
 use crate::distance::Estimator;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::ModelFile;
-use crate::observer::Observer as _;
+use crate::observer::{Observer, Optional};
 use crate::structure::LearnerName;
 use crate::support::{Collapse, CollapseOptions, Evidence, collapsed};
 
@@ -43,8 +43,21 @@ impl Run<'_> {
             bootstrap: self.options.structure.bootstrap.filter(|_| self.criterion().is_some()),
             seed: self.options.seed,
         };
-        let (model, splits) = collapsed(model, &evidence, &options, self.observer)?;
-        Ok(Fitted { file: model.into(), splits, ..fitted })
+        // Without a search there is nothing to end early.
+        let optional = Optional(self.observer);
+        let observer: &dyn Observer = if self.criterion().is_some() { &optional } else { self.observer };
+        let tested =
+            if fitted.interrupted { Err(Error::Cancelled) } else { collapsed(model.clone(), &evidence, &options, observer) };
+        match tested {
+            Err(Error::Cancelled) if !self.observer.cancelled() => {
+                if n_splits > 0 {
+                    self.observer.warn("the support of splits was not tested, since the search was interrupted");
+                }
+                Ok(Fitted { file: model.into(), interrupted: true, ..fitted })
+            }
+            Ok((model, splits)) => Ok(Fitted { file: model.into(), splits, ..fitted }),
+            Err(error) => Err(error),
+        }
     }
 
     /// Which splits are taken out of a model that is not symmetric. A tree that is given, or that a learner asked for by name finds, stays as it is unless a support is given, and so
