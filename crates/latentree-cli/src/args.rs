@@ -268,6 +268,10 @@ pub(crate) struct LearnArgs {
     /// Repeat the run of this model, with its learning and reading options, except for those passed here
     #[arg(long, value_name = "MODEL", conflicts_with = "distances")]
     pub(crate) from: Option<PathBuf>,
+    /// With --from, options that return to their defaults instead of being repeated: names without dashes, such as structure,kind;
+    /// tree forgets a tree that was given
+    #[arg(long, value_name = "OPTION,OPTION", value_delimiter = ',', requires = "from")]
+    pub(crate) reset: Vec<String>,
     /// Output file: a model as JSON, or the tree in the format of the extension
     #[arg(short, long, value_name = "MODEL", required_unless_present = "candidates")]
     pub(crate) output: Option<PathBuf>,

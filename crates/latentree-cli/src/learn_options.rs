@@ -46,6 +46,11 @@ pub(crate) const LEARN_FLAGS: [LearnFlag; 23] = [
     flag("selection.accept", "accept", "V3,V7", "With reg-clrg and reg-clnj, accept only the candidates of these inner nodes"),
 ];
 
+/// The path of the option that a flag, without its dashes, sets.
+pub(crate) fn path_of(flag: &str) -> Option<&'static str> {
+    LEARN_FLAGS.iter().find(|it| it.flag == flag).map(|it| it.path)
+}
+
 /// The options that were given, by their paths.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LearnOptionArgs {

@@ -95,11 +95,16 @@ impl From<io::Error> for Failure {
 /// assert_eq!(main_with(["latentree", "learn"].map(Into::into), Signals::Leave), ExitStatus::Failure);
 /// ```
 pub fn main_with(args: impl IntoIterator<Item = OsString>, signals: Signals) -> ExitStatus {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let is_json = args.iter().any(|arg| arg == "--json");
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
             // Help, the version, or the user's mistake. What cannot be printed has no other place to go.
             let _ = error.print();
+            if is_json && error.exit_code() != 0 {
+                let _ = printer::print_error_object(&usage_message(&error));
+            }
             let _ = io::stdout().flush();
             return if error.exit_code() == 0 { ExitStatus::Success } else { ExitStatus::Failure };
         }
@@ -114,6 +119,13 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, signals: Signals) -> 
     let status = status_of(outcome, &printer);
     signals::end();
     status
+}
+
+/// The message of a mistake in the arguments, without its usage.
+fn usage_message(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let message = text.split("\n\nUsage:").next().unwrap_or(&text);
+    message.trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn status_of(outcome: Result<Result<(), Failure>, String>, printer: &Printer) -> ExitStatus {

@@ -78,10 +78,8 @@ impl Printer {
         let message = with_flags(message);
         eprintln!("error: {message}");
         if self.json && !self.has_result.load(Ordering::Relaxed) {
-            let object = serde_json::json!({"error": message});
             // What cannot be written there has been said on standard error.
-            let mut out = io::stdout().lock();
-            let _ = writeln!(out, "{object}").and_then(|()| out.flush());
+            let _ = print_error_object(&message);
         }
     }
 
@@ -136,6 +134,13 @@ impl Observer for Printer {
     fn model_found(&self) {
         signals::model_found();
     }
+}
+
+/// Prints the object of an error on standard output.
+pub(crate) fn print_error_object(message: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", serde_json::json!({"error": message}))?;
+    out.flush()
 }
 
 /// An aligned table without lines; columns from `numbers` on are right-aligned.

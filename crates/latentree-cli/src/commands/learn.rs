@@ -13,7 +13,7 @@ use latentree::report::{self, GoodnessOptions, Groups, PageOptions};
 use latentree::selection::CandidateScore;
 use latentree::support::SplitSummary;
 use latentree::tree::Tree;
-use latentree::{ColIx, Error, NodeIx, Result, Silent};
+use latentree::{ColIx, Error, NodeIx, Result, Silent, counted};
 use serde_json::json;
 
 use super::distances::MOMENTS_ARE_READ;
@@ -23,6 +23,7 @@ use super::simulate::read_tree;
 use super::{check_page, is_stream, memory, note_unseen, open_data_once, open_model_file, read_options, refuse_reading};
 use crate::Failure;
 use crate::args::LearnArgs;
+use crate::learn_options::path_of;
 use crate::printer::{Printer, number};
 use crate::signals;
 
@@ -42,8 +43,9 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     let args = &with_reading_of(args, provenance)?;
     let mut learning = learning(args, provenance, seed)?;
     let validation_file = validation_file(args);
-    if provenance.is_some_and(|it| it.options.contains_key("validation")) && args.options.get("selection.validation").is_none() {
-        let problem = "the model was learned with validation rows from a file; pass --validation FILE";
+    let forgets_validation = args.options.get("selection.validation").is_some() || args.reset.iter().any(|it| it == "validation");
+    if provenance.is_some_and(|it| it.options.contains_key("validation")) && !forgets_validation {
+        let problem = "the model was learned with validation rows from a file; pass --validation FILE, or --reset validation";
         return Err(Error::option("--from", problem).into());
     }
     check_checkpoint(args)?;
@@ -69,7 +71,7 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     let opened = open(args, path, printer)?;
     let reading = begun.elapsed().as_secs_f64();
     // A tree that was given to the run of --from is that of its model.
-    let is_kept = args.options.get("structure.learner").is_none();
+    let is_kept = args.options.get("structure.learner").is_none() && !args.reset.iter().any(|it| it == "tree");
     let given =
         from.as_ref().filter(|file| is_kept && file.provenance().options.get("structure").is_some_and(|name| name == "given"));
     let given = given.and_then(|file| Some((args.from.as_ref()?, file.tree().clone())));
@@ -77,6 +79,7 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
         Some(file) => Some((file, read_tree(file, &[])?)),
         None => given,
     };
+    let tree_file = tree.as_ref().map(|(file, _)| (*file).clone());
     if let Some((file, tree)) = tree {
         let schema = match &opened {
             Opened::Rows(rows) => rows.schema(),
@@ -119,7 +122,10 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
         Opened::Moments(file) => learning.run(file.source(), printer),
         Opened::Distances(distances) => learning.run(Source::Distances(distances.clone()), printer),
     };
-    let mut learned = learned.map_err(|error| error.in_file(path))?;
+    let mut learned = learned.map_err(|error| match &tree_file {
+        Some(file) if matches!(error, Error::Tree { .. }) => error.in_file(file),
+        _ => error.in_file(path),
+    })?;
     signals::search_is_over();
     learned.stages.insert(0, Stage { name: "reading".to_owned(), seconds: reading });
     write(&learned.file, format, output)?;
@@ -173,6 +179,11 @@ fn learning(args: &LearnArgs, from: Option<&Provenance>, seed: Option<u64>) -> R
         }
         _ => LearnOptions::default(),
     };
+    for name in &args.reset {
+        if let Some(path) = path_of(name) {
+            options.reset(path)?;
+        }
+    }
     let validation_file = validation_file(args).is_some();
     args.options.apply(&mut options, if validation_file { &["selection.validation"] } else { &[] })?;
     if validation_file {
@@ -212,8 +223,9 @@ fn validation(path: &Path, args: &LearnArgs, schema: &Arc<Schema>, printer: &Pri
             left: "the data".to_owned(),
             right: path.display().to_string(),
             problem: format!(
-                "{} columns of the data are missing: {}; use rows with the same columns",
-                absent.len(),
+                "{} of the data {} missing: {}; use rows with the same columns",
+                counted(absent.len(), "column"),
+                if absent.len() == 1 { "is" } else { "are" },
                 names(absent)
             ),
         });
@@ -224,13 +236,55 @@ fn validation(path: &Path, args: &LearnArgs, schema: &Arc<Schema>, printer: &Pri
     Ok((Validation::Rows(dataset), unseen))
 }
 
+/// The reading options by their flags. A boolean that is not set is left out when they are serialised, like all that have no value.
+const READING: [&str; 12] = [
+    "no-header",
+    "events",
+    "names",
+    "encoding",
+    "schema",
+    "kind",
+    "min-count",
+    "group",
+    "weights",
+    "weight-kind",
+    "id",
+    "unseen",
+];
+
+/// Fails if `--reset` names something that a model does not record.
+fn check_reset(args: &LearnArgs) -> Result<()> {
+    match args.reset.iter().find(|name| path_of(name).is_none() && !READING.contains(&name.as_str()) && *name != "tree") {
+        Some(unknown) => Err(Error::option(
+            "--reset",
+            format!(
+                "{unknown:?} is not an option that --from repeats; give names of learn's options without dashes, such as structure,kind"
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
 /// The arguments, with the reading options of `--from` where none are given here.
 fn with_reading_of(args: &LearnArgs, from: Option<&Provenance>) -> Result<LearnArgs> {
+    check_reset(args)?;
     let mut args = args.clone();
     if let Some(read) = from.and_then(|provenance| provenance.read.clone()) {
         let given = serde_json::to_value(&args.reading).unwrap_or_default();
         let mut read = read;
         if let (Some(read), Some(given)) = (read.as_object_mut(), given.as_object()) {
+            for name in &args.reset {
+                read.remove(&name.replace('-', "_"));
+            }
+            for name in ["names", "schema", "group"] {
+                let file = read.get(name).and_then(|file| file.as_str().or_else(|| file["file"].as_str()));
+                if let Some(file) = file.filter(|file| !given.contains_key(name) && !Path::new(file).exists()) {
+                    let problem = format!(
+                        "the model was learned with --{name} {file}, which is not there; pass --{name} FILE, or --reset {name}"
+                    );
+                    return Err(Error::option("--from", problem));
+                }
+            }
             read.extend(given.clone());
         }
         args.reading = serde_json::from_value(read)
@@ -313,8 +367,8 @@ fn show(
             let CandidateScore { tree, hidden_states, smoothing, .. } = best;
             writeln!(
                 out,
-                "chosen               {tree}, {hidden_states} states, smoothing {smoothing:.3}, of {} candidates",
-                learned.candidates.len()
+                "chosen               {tree}, {hidden_states} states, smoothing {smoothing:.3}, of {}",
+                counted(learned.candidates.len(), "candidate")
             )?;
         }
         if let Some(SplitSummary { strong, weak, removed, .. }) = learned.splits.filter(|it| it.splits + it.removed > 0) {

@@ -30,7 +30,7 @@ use latentree::inference::Evidence;
 use latentree::model::LatentTree;
 use latentree::moments::PairOptions;
 use latentree::report::Groups;
-use latentree::{Error, MemoryBudget, Result};
+use latentree::{Error, MemoryBudget, Result, counted};
 
 use crate::Failure;
 use crate::args::{Cli, Command, DataArgs, ModelArgs};
@@ -227,9 +227,12 @@ fn open_model_and_data_with(
         let more = if absent.len() > names.len() { ", …" } else { "" };
         let n_columns = schema.columns().len();
         printer.note(&format!(
-            "{} of the model's {n_columns} columns are not in {} and count as missing: {}{more}",
+            "{} of the model's {} {} not in {} and {} as missing: {}{more}",
             absent.len(),
+            counted(n_columns, "column"),
+            if absent.len() == 1 { "is" } else { "are" },
             path.display(),
+            if absent.len() == 1 { "counts" } else { "count" },
             names.join(", ")
         ));
     }

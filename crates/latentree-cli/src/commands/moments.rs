@@ -7,7 +7,7 @@ use latentree::data::{BatchSource as _, CachedRows, Rows as _, Unseen, WeightKin
 use latentree::learn::{Learning, MomentsFile, tree_over};
 use latentree::moments::{Accumulator as _, PairMoments, fold};
 use latentree::parameters::TreeMoments;
-use latentree::{Error, Result};
+use latentree::{Error, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &MomentsArgs, seed: u64, printer: &Printer) -> Result<()
     let bytes = std::fs::metadata(&args.output).map_or(0, |metadata| metadata.len());
     let (n_rows, n_variables) = (file.pairs.n_rows(), file.pairs.schema().variables().len());
     let json = json!({"rows": n_rows, "bytes": bytes, "variables": n_variables, "unseen": unseen});
-    printer.result(&json, |out| writeln!(out, "{n_rows} rows in {bytes} bytes: {}", args.output.display()))?;
+    printer.result(&json, |out| writeln!(out, "{} in {bytes} bytes: {}", counted(n_rows, "row"), args.output.display()))?;
     Ok(())
 }
 

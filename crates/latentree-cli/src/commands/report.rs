@@ -5,7 +5,7 @@ use std::path::Path;
 use latentree::data::{CachedRows, Rows, WeightedRows};
 use latentree::format::ModelFile;
 use latentree::report::{PageOptions, page};
-use latentree::{Error, Result};
+use latentree::{Error, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
@@ -69,7 +69,9 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
             "bytes": html.len(),
             "unseen": unseen,
         });
-        printer.result(&json, |out| writeln!(out, "page of {} nodes written to {}", tree.n_nodes(), args.output.display()))?;
+        printer.result(&json, |out| {
+            writeln!(out, "page of {} written to {}", counted(tree.n_nodes(), "node"), args.output.display())
+        })?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use latentree::file::AtomicWriter;
 use latentree::format::{Format, render};
 use latentree::simulate::{ParameterFamily, Shape, Simulation};
 use latentree::tree::{Observed, Tree};
-use latentree::{Error, Place, Result};
+use latentree::{Error, Place, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
@@ -64,7 +64,9 @@ pub(crate) fn run(args: &SimulateArgs, seed: u64, printer: &Printer) -> Result<(
     let to_stdout = [&args.model, &args.data].into_iter().flatten().any(|path| path.as_os_str() == "-");
     if !to_stdout {
         let json = json!({"observed": observed, "hidden": hidden, "rows": rows, "free_parameters": model.n_free_parameters(), "seed": seed});
-        printer.result(&json, |out| writeln!(out, "{observed} observed and {hidden} hidden variables, {rows} rows"))?;
+        printer.result(&json, |out| {
+            writeln!(out, "{observed} observed and {}, {}", counted(hidden, "hidden variable"), counted(rows, "row"))
+        })?;
     }
     Ok(())
 }

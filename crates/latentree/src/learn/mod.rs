@@ -34,6 +34,7 @@
 //! ```
 
 mod candidates;
+mod cautions;
 mod learned;
 mod learning;
 mod model;

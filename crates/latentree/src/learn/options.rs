@@ -57,8 +57,22 @@ impl LearnOptions {
         let slot = tree.pointer_mut(&format!("/{}", path.replace('.', "/")));
         let slot = slot.filter(|slot| !slot.is_object()).ok_or_else(|| Error::option(path, "there is no such option"))?;
         slot.clone_from(&value);
-        *self = serde_json::from_value(tree).map_err(|error| Error::option(path, explained(&value, &error.to_string())))?;
+        *self = serde_json::from_value(tree).map_err(|error| {
+            let problem = explained(&value, &error.to_string());
+            // The names that are allowed are told for a name, so a number is tried as one.
+            let named = value.is_number().then(|| self.clone().set(path, value.to_string().into()).err()).flatten();
+            named.filter(|_| problem.ends_with("a name is needed")).unwrap_or_else(|| Error::option(path, problem))
+        })?;
         Ok(())
+    }
+
+    /// Sets the option of a path to its default.
+    ///
+    /// # Errors
+    /// [`Error::Option`] if there is no such option.
+    pub fn reset(&mut self, path: &str) -> Result<()> {
+        let value = Self::default().to_json().pointer(&format!("/{}", path.replace('.', "/"))).cloned();
+        self.set(path, value.unwrap_or_default())
     }
 
     /// The options of a model's provenance.
@@ -126,8 +140,56 @@ impl LearnOptions {
             || self.parameters.hidden_states == HiddenStates::Auto
     }
 
+    /// Whether an effort was asked for that only a search can use.
+    pub(super) fn asks_for_effort(&self) -> bool {
+        self.selection.effort.is_some_and(|effort| effort != Effort::Quick)
+    }
+
+    /// Refuses an effort that would be ignored, since only a search of trees by BIC uses it.
+    fn check_effort(&self, has_validation: bool, is_tree_given: bool) -> Result<()> {
+        let refused = |problem: &str| Err(Error::option("selection.effort", problem));
+        let by_em = [ParameterMethod::Auto, ParameterMethod::Em, ParameterMethod::MomentsAndEm];
+        if self.selection.effort == Some(Effort::Quick) {
+            return match self.selection.criterion {
+                Some(Criterion::Bic | Criterion::Validation) => {
+                    refused("quick does no search, but `selection.criterion` asks for one; leave one of them out")
+                }
+                _ => Ok(()),
+            };
+        }
+        if !self.asks_for_effort() {
+            return Ok(());
+        }
+        match self.criterion(has_validation, is_tree_given) {
+            _ if is_tree_given => refused("the tree given as `learn.tree` is kept, not searched for; leave one of them out"),
+            _ if self.structure.learner != LearnerName::Auto => {
+                refused("a learner named by `structure.learner` does no search of trees; leave one of them out")
+            }
+            Some(Criterion::Bic) => Ok(()),
+            Some(_) => refused("a search by validation rows has only one effort; leave it out, or use `selection.criterion` bic"),
+            None if self.selection.criterion == Some(Criterion::None) => {
+                refused("`selection.criterion` none does no search; leave one of them out")
+            }
+            None if !by_em.contains(&self.parameters.method) => {
+                refused("a search fits models by EM; leave it out, or use `parameters.method` auto, em or moments+em")
+            }
+            None => refused(
+                "a fixed number of states, a contraction, a distance or a start of EM is for one tree without a search; leave them out, or \
+                 use `selection.criterion` bic",
+            ),
+        }
+    }
+
+    /// Whether a search is what is done by default, and only the way to find parameters prevents it.
+    pub(super) fn method_prevents_search(&self) -> bool {
+        let method = ParameterOptions { method: ParameterMethod::Auto, ..self.parameters.clone() };
+        self.selection.criterion.is_none()
+            && !self.searches_by_default()
+            && Self { parameters: method, ..self.clone() }.searches_by_default()
+    }
+
     /// Whether nothing that was asked for speaks against a search.
-    fn searches_by_default(&self) -> bool {
+    pub(super) fn searches_by_default(&self) -> bool {
         self.structure.learner == LearnerName::Auto
             && self.parameters.hidden_states.fixed().is_none()
             && self.parameters.states.is_empty()
@@ -192,14 +254,7 @@ impl LearnOptions {
             }
             _ => {}
         }
-        if self.selection.effort.is_some_and(|effort| effort != Effort::Quick)
-            && (is_tree_given || self.structure.learner != LearnerName::Auto)
-        {
-            return refused(
-                "selection.effort",
-                "a tree that is given or learned by a named learner is not searched for; leave one of them out",
-            );
-        }
+        self.check_effort(has_validation, is_tree_given)?;
         if self.selection.accept.is_some() && !self.is_regularised() {
             return refused("selection.accept", "only reg-clrg and reg-clnj choose from candidates");
         }

@@ -21,9 +21,9 @@ use crate::model::{LatentTree, Provenance};
 use crate::moments::{Accumulator as _, PairMoments, Summary, fold};
 use crate::observer::{Observer, Unwarned};
 use crate::parameters::em::rows_log_likelihood;
-use crate::parameters::{TreeMoments, gaussian_log_likelihood, independent};
+use crate::parameters::{TreeMoments, gaussian_log_likelihood};
 use crate::report::{has_few_pairs, poor_pairs};
-use crate::structure::{LearnedStructure, LearnerName};
+use crate::structure::{LearnedStructure, LearnerName, describe_forest};
 use crate::tree::Tree;
 
 /// A run: what it was asked for, and who watches.
@@ -63,6 +63,17 @@ impl Learning {
         }
         let journal = self.checkpoint.as_deref().map(Journal::open).transpose()?;
         let run = |validation| Run::new(self, validation, &recorder);
+        if self.tree.is_none() {
+            match source {
+                Source::Rows(_) if self.options.method_prevents_search() => {
+                    recorder.warn("no search was done, since it fits models by EM: this is the tree of one learner");
+                }
+                Source::Moments(_) | Source::Distances(_) if self.options.searches_by_default() => {
+                    recorder.warn("no search was done, since it compares models on rows: this is the tree of one learner");
+                }
+                _ => {}
+            }
+        }
         match source {
             Source::Rows(rows) => self.run_on_rows(rows, journal, &recorder),
             _ if self.has_validation() => {
@@ -70,6 +81,9 @@ impl Learning {
             }
             _ if self.options.asks_for_search() => {
                 Err(Error::option("selection.criterion", "models are compared on rows; learn from the data"))
+            }
+            _ if self.options.asks_for_effort() => {
+                Err(Error::option("selection.effort", "no search is done without rows to compare models on; learn from the data"))
             }
             Source::Moments(moments) => run(None).learned_from_moments(&moments.scaled(self.options.weight_kind)),
             // A learner that is named learns another tree, from the pairs.
@@ -253,8 +267,13 @@ impl<'a> Run<'a> {
         if let (ModelFile::LatentTree(model), Some(moments)) = (&file, moments) {
             free_parameters = Some(model.n_free_parameters());
             (log_likelihood, bic) = self.likelihood(model, moments, rows)?;
-            if let (Some(bic), Some(rows)) = (bic, rows) {
-                warn_below_independence(bic, rows, self.observer)?;
+            if fitted.learner == LearnerName::Search
+                && let Some(message) = describe_forest(model.tree())
+            {
+                self.observer.warn(&message);
+            }
+            if let Some(rows) = rows {
+                self.warn_of_table(bic, rows)?;
             }
             if let Some(rows) = self.validation {
                 let score = Inference::new(model).score(&mut *rows.open()?, self.observer, |_, _| Ok(()))?;
@@ -312,20 +331,4 @@ impl<'a> Run<'a> {
         let bic = log_likelihood.map(|value| information::bic(value, model.n_free_parameters(), moments.total_weight()));
         Ok((log_likelihood, bic.filter(|value| value.is_finite())))
     }
-}
-
-/// Says so where the rows do not pay for the dependences of a model.
-fn warn_below_independence(bic: f64, rows: &dyn Rows, observer: &dyn Observer) -> Result<()> {
-    let schema = Arc::clone(rows.schema());
-    let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(&schema)), &Unwarned(observer))?;
-    let model = independent(&schema, &summary)?;
-    let log_likelihood = rows_log_likelihood(&model, rows, &Unwarned(observer))?;
-    let alone = information::bic(log_likelihood, model.n_free_parameters(), summary.total_weight());
-    // Smoothing takes a little off every likelihood.
-    if bic < alone - 1e-4 * alone.abs() - 0.5 {
-        observer.warn(&format!(
-            "BIC {bic:.2} is below the {alone:.2} of independent variables: these rows do not justify the tree; search by BIC, or use more rows"
-        ));
-    }
-    Ok(())
 }

@@ -51,6 +51,11 @@ impl Run<'_> {
         if self.options.structure.bootstrap.is_some() {
             return Err(Error::option("structure.bootstrap", "it is not for levels, which needs the rows themselves"));
         }
+        let n_variables = rows.schema().variables().len();
+        if n_variables < 3 {
+            let problem = format!("levels groups three variables or more, and there are {n_variables}; use another learner");
+            return Err(Error::option("structure.learner", problem));
+        }
         let search = BicSearch::new(self.options.seed)
             .smoothing(self.options.em.smoothing())
             .hidden_states(self.options.parameters.hidden_states.fixed());

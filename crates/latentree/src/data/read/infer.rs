@@ -504,6 +504,12 @@ impl Profile {
         if all_integers && !self.any_negative { Kind::Count } else { Kind::Continuous }
     }
 
+    /// Whether the kind binary counts numbers other than 1 as 1.
+    pub(super) fn is_binarised(&self) -> bool {
+        let are_other = || self.many_numbers || self.values().iter().any(|&(value, _)| value != 0.0 && value != 1.0);
+        matches!(self.binary(), Guess::Kind(kind) if kind == Kind::binary()) && self.is_numeric() && are_other()
+    }
+
     fn binary(&self) -> Guess {
         if !self.many_numbers && !self.many_labels {
             let values = self.values();

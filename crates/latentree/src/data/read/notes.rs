@@ -2,6 +2,7 @@
 
 use super::events_like::{EventsLook, LooksLike};
 use super::infer::Profile;
+use super::options::KindOverride;
 use super::overrides::Told;
 use super::plan::Columns;
 use crate::error::{Error, Result, Shortened};
@@ -14,6 +15,7 @@ const SHOWN: usize = 5;
 pub(super) struct Notes {
     notes: Vec<String>,
     perhaps_counts: Vec<String>,
+    binarised: Vec<String>,
 }
 
 impl Notes {
@@ -45,6 +47,9 @@ impl Notes {
                 self.perhaps_counts.push(format!("{name:?}"));
             }
         }
+        if told.kind == Some(KindOverride::Binary) && told.labels.is_none() && profile.is_binarised() {
+            self.binarised.push(format!("{name:?}"));
+        }
         self.joined(name.0, joined);
     }
 
@@ -54,18 +59,27 @@ impl Notes {
     }
 
     pub(super) fn finish(mut self) -> Vec<String> {
-        let n_counts = self.perhaps_counts.len();
-        if n_counts > 0 {
-            let names = self.perhaps_counts[..n_counts.min(SHOWN)].join(", ");
-            let (columns, more) = match n_counts {
-                1 => ("column", String::new()),
-                2..=SHOWN => ("columns", String::new()),
-                _ => ("columns", format!(" and {} more", n_counts - SHOWN)),
-            };
+        if let Some(columns) = listed(&self.perhaps_counts) {
             self.notes.push(format!(
-                "{columns} {names}{more}: a few whole numbers from 0 up are read as labels; if they are counts, say so (kind count)"
+                "{columns}: a few whole numbers from 0 up are read as labels; if they are counts, say so (kind count)"
+            ));
+        }
+        if let Some(columns) = listed(&self.binarised) {
+            self.notes.push(format!(
+                "{columns}: as binary, every number above 0 counts as 1; use kind categorical or count to tell them apart"
             ));
         }
         self.notes
+    }
+}
+
+/// The first of some columns, and how many more there are; nothing of none.
+fn listed(names: &[String]) -> Option<String> {
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    match names.len() {
+        0 => None,
+        1 => Some(format!("column {shown}")),
+        2..=SHOWN => Some(format!("columns {shown}")),
+        n => Some(format!("columns {shown} and {} more", n - SHOWN)),
     }
 }

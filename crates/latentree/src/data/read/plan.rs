@@ -76,7 +76,12 @@ impl Plan {
             }
         }
         if chosen.is_empty() {
-            let problem = "no column remains as a variable; set the kinds of those that should be";
+            let reason = match &warnings[..] {
+                [] => "all are ignored".to_owned(),
+                [only] => only.clone(),
+                [first, rest @ ..] => format!("{first} (and so are {} more)", rest.len()),
+            };
+            let problem = format!("no column remains as a variable: {reason}; give them values, or set their kinds");
             return Err(Error::data(columns.place.clone(), problem));
         }
         let groups = read_groups(options, overrides)?;

@@ -79,7 +79,7 @@ impl<'a> Steps<'a> {
     /// Further sweeps of one of the best models begin.
     pub(super) fn climb_further(&self, at: usize) {
         let units = self.plan.further_sweeps as u64 * SWEEP;
-        let name = format!("improving the best {} models, {}", self.plan.kept, at + 1);
+        let name = format!("improving finalist {} of {}", at + 1, self.plan.kept);
         self.run(name, self.further() + at as u64 * units, units);
     }
 
