@@ -54,7 +54,7 @@ pub(crate) struct Global {
 
 /// Numbers of rows that can be drawn.
 fn drawn_rows() -> clap::builder::RangedU64ValueParser {
-    clap::value_parser!(u64).range(..=latentree::limits::MOST_DRAWN_ROWS)
+    clap::value_parser!(u64).range(..=latentree::limits::MAX_DRAWN_ROWS)
 }
 
 /// How a data file is read. Options that were passed become part of a model's provenance.

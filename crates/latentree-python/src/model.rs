@@ -34,7 +34,7 @@ type EdgeParts = (String, String, Option<f64>, Option<f64>);
 type ColumnParts = (String, &'static str, Option<Vec<String>>);
 
 /// The longest Newick file that is read.
-const MOST_NEWICK: u64 = 1 << 30;
+const MAX_NEWICK: u64 = 1 << 30;
 
 impl Model {
     pub(crate) fn new(file: ModelFile) -> Self {
@@ -102,7 +102,7 @@ impl Model {
         guarded(|| {
             if Format::by_ending(&path) == Some(Format::Newick) {
                 let mut text = String::new();
-                let mut file = latentree::file::open(&path).map_err(to_python)?.take(MOST_NEWICK);
+                let mut file = latentree::file::open(&path).map_err(to_python)?.take(MAX_NEWICK);
                 file.read_to_string(&mut text).map_err(|error| to_python(Error::io("read", &path)(error)))?;
                 let tree = read_tree(&text).map_err(|error| to_python(error.in_file(&path)))?;
                 return Ok(Self::new(tree.into()));

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use latentree::limits::MOST_THREADS;
+use latentree::limits::MAX_THREADS;
 use latentree::{Error, Observer, Result};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -66,8 +66,8 @@ impl Progress {
 fn pool(n_jobs: usize) -> PyResult<Arc<ThreadPool>> {
     type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
     static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
-    if n_jobs > MOST_THREADS {
-        return Err(PyValueError::new_err(format!("n_jobs: {n_jobs} given; up to {MOST_THREADS} are allowed")));
+    if n_jobs > MAX_THREADS {
+        return Err(PyValueError::new_err(format!("n_jobs: {n_jobs} given; up to {MAX_THREADS} are allowed")));
     }
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let pools = pools.get_or_insert_with(HashMap::new);

@@ -13,7 +13,7 @@ use crate::args::DescribeArgs;
 use crate::printer::{Printer, number, shown, table};
 
 /// More columns than this are not looked at in pairs.
-const MOST_PAIRED: usize = 4000;
+const MAX_PAIRED: usize = 4000;
 
 pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure> {
     let is_model = matches!(Format::by_ending(&args.data), Some(Format::Json | Format::Bif | Format::XmlBif));
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
     let schema = reader.schema().clone();
     let summary = fold(&mut reader, Summary::new(schema.clone()), printer)?;
     let n_columns = schema.columns().len();
-    let weak = if n_columns <= MOST_PAIRED {
+    let weak = if n_columns <= MAX_PAIRED {
         reader.rewind()?;
         let options = pair_options(args.memory.as_deref())?;
         let moments = fold(&mut reader, PairMoments::with_options(schema.clone(), options)?, printer)?;
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
         }
         match weak {
             Some(weak) => writeln!(out, "weak pairs  {} of {} show no significant dependence", weak.weak, weak.pairs)?,
-            None => writeln!(out, "weak pairs  not counted for more than {MOST_PAIRED} columns")?,
+            None => writeln!(out, "weak pairs  not counted for more than {MAX_PAIRED} columns")?,
         }
         writeln!(out, "\n{}", table(&["variable", "kind", "missing", "values"], rows, 4))?;
         if listed < all {

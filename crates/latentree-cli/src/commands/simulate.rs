@@ -95,7 +95,7 @@ fn family(args: &SimulateArgs) -> Result<ParameterFamily> {
 }
 
 /// Trees are far smaller; a compressed file that unpacks to more is refused before it fills the memory.
-const MOST_NEWICK: u64 = 1 << 28;
+const MAX_NEWICK: u64 = 1 << 28;
 
 /// Whether a file holds Newick, by its ending.
 pub(crate) fn is_newick(path: &Path) -> bool {
@@ -108,10 +108,10 @@ pub(crate) fn read_tree(path: &Path, hidden: &[String]) -> Result<Tree> {
         return Ok(open_model_file(path, hidden, None)?.tree().clone());
     }
     let mut bytes = Vec::new();
-    latentree::file::open(path)?.take(MOST_NEWICK + 1).read_to_end(&mut bytes).map_err(Error::io("read", path))?;
+    latentree::file::open(path)?.take(MAX_NEWICK + 1).read_to_end(&mut bytes).map_err(Error::io("read", path))?;
     let fault = |problem: String| Error::format(Place::file(path), "Newick", problem);
-    if bytes.len() as u64 > MOST_NEWICK {
-        return Err(fault(format!("larger than {} MiB, the limit of a tree file", MOST_NEWICK >> 20)));
+    if bytes.len() as u64 > MAX_NEWICK {
+        return Err(fault(format!("larger than {} MiB, the limit of a tree file", MAX_NEWICK >> 20)));
     }
     let text = String::from_utf8(bytes).map_err(|_| fault("not UTF-8 text".to_owned()))?;
     Tree::from_newick(&text, &Observed::LeavesOnly).map_err(|error| error.in_file(path))

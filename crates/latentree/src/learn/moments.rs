@@ -13,15 +13,15 @@ use crate::memory::MemoryBudget;
 use crate::model::least_model_bytes;
 use crate::moments::{BlockMoments, PairMoments, PairOptions, Summary, fold};
 use crate::observer::Observer as _;
-use crate::structure::{LearnerName, MOST_FOR_HALVES, StructureInput};
+use crate::structure::{LearnerName, MAX_FOR_HALVES, StructureInput};
 
 /// Blocks of rows from which a bootstrap draws.
 const BLOCKS: usize = 64;
 /// Fewer blocks than this make no bootstrap.
-const FEWEST_BLOCKS: usize = 8;
+const MIN_BLOCKS: usize = 8;
 /// Bytes that blocks may take before their number is reduced.
 const BLOCKS_BUDGET: u64 = 2 << 30;
-/// Bytes that [`FEWEST_BLOCKS`] may take.
+/// Bytes that [`MIN_BLOCKS`] may take.
 const BLOCKS_LIMIT: u64 = 8 << 30;
 
 /// Statistics of the rows.
@@ -171,7 +171,7 @@ impl Run<'_> {
     fn n_blocks(&self, schema: &Arc<Schema>) -> Result<Option<usize>> {
         if self.relearned_replicates().is_some() {
             // Their number depends on the columns alone, not on the memory: it shows in the supports.
-            let within = BlockMoments::n_blocks_within(schema, BLOCKS, BLOCKS_BUDGET)?.max(FEWEST_BLOCKS);
+            let within = BlockMoments::n_blocks_within(schema, BLOCKS, BLOCKS_BUDGET)?.max(MIN_BLOCKS);
             let limit = BLOCKS_LIMIT.min(self.memory.bytes());
             if BlockMoments::n_blocks_within(schema, within, limit)? < within {
                 let problem = format!(
@@ -191,6 +191,6 @@ impl Run<'_> {
         }
         let is_scalar = |ix| schema.scalar_kind(ix).is_some_and(|kind| kind.n_states().is_none_or(|n_states| n_states <= 2));
         let asked = matches!(self.options.structure.learner, LearnerName::Auto | LearnerName::Likelihood);
-        Ok((asked && schema.variables().len() <= MOST_FOR_HALVES && schema.variable_ixs().all(is_scalar)).then_some(2))
+        Ok((asked && schema.variables().len() <= MAX_FOR_HALVES && schema.variable_ixs().all(is_scalar)).then_some(2))
     }
 }

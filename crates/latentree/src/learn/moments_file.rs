@@ -17,7 +17,7 @@ use crate::observer::Observer;
 use crate::parameters::{Alignment, TreeMoments};
 
 /// Longest statistics of a tree that are believed.
-const MOST_BYTES: u64 = 8 << 30;
+const MAX_BYTES: u64 = 8 << 30;
 
 /// The content of a `.moments` file.
 ///
@@ -53,7 +53,7 @@ impl MomentsFile {
     fn read(input: &mut dyn Read) -> Result<Self> {
         let pairs = PairMoments::read_from(input, PairOptions::default().memory_limit)?;
         let mut rest = Vec::new();
-        input.take(MOST_BYTES).read_to_end(&mut rest).map_err(Error::io("read", "moments"))?;
+        input.take(MAX_BYTES).read_to_end(&mut rest).map_err(Error::io("read", "moments"))?;
         if rest.is_empty() {
             return Ok(Self { pairs, tree: None });
         }

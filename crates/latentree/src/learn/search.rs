@@ -15,7 +15,7 @@ use crate::structure::{ChowLiu, Contraction, LearnedStructure, LearnerName, Stru
 use crate::tree::Tree;
 
 /// Variables up to which the default learner's tree is a start: with more it takes longer than the search.
-const MOST_FOR_LIKELIHOOD: usize = 300;
+const MAX_FOR_LIKELIHOOD: usize = 300;
 
 /// What a search found.
 pub(super) struct Searched {
@@ -97,7 +97,7 @@ impl Run<'_> {
         let learners = match self.options.parameters.hidden_states.fixed() {
             None => {
                 let mut learners = vec![(LearnerName::HiddenChowLiu, Contraction::Off)];
-                if evidence.rows.schema().variables().len() <= MOST_FOR_LIKELIHOOD {
+                if evidence.rows.schema().variables().len() <= MAX_FOR_LIKELIHOOD {
                     learners.push((LearnerName::Auto, self.options.structure.contract));
                 }
                 learners

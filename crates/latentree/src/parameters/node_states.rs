@@ -24,7 +24,7 @@ impl NodeStates {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        self.0.values().try_for_each(|&n_states| limits::check("parameters.states", n_states, 2..=limits::MOST_HIDDEN_STATES))
+        self.0.values().try_for_each(|&n_states| limits::check("parameters.states", n_states, 2..=limits::MAX_HIDDEN_STATES))
     }
 
     /// The nodes of a tree that are named.

@@ -151,13 +151,13 @@ pub fn goodness(
     options: GoodnessOptions,
     observer: &dyn Observer,
 ) -> Result<Goodness> {
-    const MOST_COLUMNS: usize = 4000;
+    const MAX_COLUMNS: usize = 4000;
     let (mut fit, mut unexplained_pairs) = (None, Vec::new());
     let mut poor_pairs = model.provenance().poor_pairs.clone();
     if let Some(rows) = rows {
         fit = Some(Inference::new(model).score(&mut *rows.open()?, observer, |_, _| Ok(()))?.into());
         poor_pairs = Vec::new();
-        if model.schema().columns().len() <= MOST_COLUMNS && options.pairs > 0 {
+        if model.schema().columns().len() <= MAX_COLUMNS && options.pairs > 0 {
             observer.stage("pairs", rows.n_rows_hint());
             let moments = fold(&mut *rows.open()?, PairMoments::new(model.schema().clone())?, observer)?;
             if model.family() == Family::Discrete {

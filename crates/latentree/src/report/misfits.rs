@@ -14,7 +14,7 @@ use crate::moments::PairMoments;
 /// Pairs that are kept.
 const KEPT: usize = 200;
 /// A count and its expectation must reach this to be judged.
-const LEAST_COUNT: f64 = 5.0;
+const MIN_COUNT: f64 = 5.0;
 /// Standard errors that a poor pair is from the model at least; among the 4.5 million pairs of 3,000 columns of a true model, two are.
 const POOR_ERRORS: f64 = 5.0;
 /// By what share of the larger one the two shares of a poor pair differ at least.
@@ -22,7 +22,7 @@ const POOR_SHARE: f64 = 0.1;
 /// By how much the two correlations of a poor pair differ at least.
 const POOR_CORRELATION: f64 = 0.05;
 /// Features of all columns together for which pairs are looked at.
-const MOST_FEATURES: usize = 3000;
+const MAX_FEATURES: usize = 3000;
 
 /// A pair of columns and how far the model is from the data.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,7 +91,7 @@ pub(super) fn worst(
 #[must_use]
 pub fn has_few_pairs(model: &LatentTree) -> bool {
     let columns = model.schema().columns();
-    columns.iter().map(|column| column.kind.n_states().unwrap_or(1)).sum::<usize>() <= MOST_FEATURES
+    columns.iter().map(|column| column.kind.n_states().unwrap_or(1)).sum::<usize>() <= MAX_FEATURES
 }
 
 /// The pairs of columns that a model explains badly, worst first: beyond chance, and by enough to matter.
@@ -253,7 +253,7 @@ fn place(model: &LatentTree, steps: &Steps, column: ColIx) -> Place {
 fn compare(first: &Place, second: &Place, ixs: [usize; 2], joint: &[f64], data: &Counted<'_>) -> Option<Misfit> {
     let [i, j] = ixs.map(ColIx::new);
     let n = data.moments.pair_weight(i, j);
-    if n < LEAST_COUNT {
+    if n < MIN_COUNT {
         return None;
     }
     let mut best: Option<Misfit> = None;
@@ -276,7 +276,7 @@ fn compare(first: &Place, second: &Place, ixs: [usize; 2], joint: &[f64], data: 
             for (b, &column) in columns.iter().enumerate() {
                 let p = joint[a * second.n_features + b].clamp(0.0, 1.0);
                 let count = table[row * n_labels + column];
-                if count.max(n * p) >= LEAST_COUNT {
+                if count.max(n * p) >= MIN_COUNT {
                     // Half a row guards against an expectation of nothing.
                     let spread = (n * p * (1.0 - p)).max(0.5).sqrt();
                     offer([Some(row), Some(column)], false, count / n, p, (count - n * p) / spread);
@@ -339,7 +339,7 @@ fn gaussian(model: &LatentTree, data: &Counted<'_>) -> Misfits {
         for (second, &expected) in expected.iter().enumerate() {
             let (i, j) = (ColIx::new(first), ColIx::new(second));
             let n = data.moments.pair_weight(i, j);
-            found.add(data.moments.correlation(i, j).filter(|_| n >= LEAST_COUNT).map(|observed| Misfit {
+            found.add(data.moments.correlation(i, j).filter(|_| n >= MIN_COUNT).map(|observed| Misfit {
                 columns: [data.pair_columns[second], column],
                 labels: [None, None],
                 is_correlation: true,

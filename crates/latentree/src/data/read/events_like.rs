@@ -14,7 +14,7 @@ const MAX_ROWS: usize = 20_000;
 /// Most columns that a file of events has: id, code, value, unit, date.
 const MAX_COLUMNS: usize = 5;
 /// Fewest different ids, and codes, that show a pattern.
-const FEWEST: usize = 10;
+const MIN_DISTINCT: usize = 10;
 
 /// The columns of a table that looks like events.
 #[derive(Debug, PartialEq)]
@@ -100,7 +100,7 @@ impl EventsLook {
         let (n_ids, n_codes) = (ids.number_of.len(), codes.number_of.len());
         let is_repeated = n_ids * 6 <= n_rows * 5;
         let is_code = codes.any_word || is_code_name_of_numbers(codes);
-        if n_ids < FEWEST || n_codes < FEWEST || !is_repeated || !is_code || !ids.all_whole || n_codes * 2 > n_rows {
+        if n_ids < MIN_DISTINCT || n_codes < MIN_DISTINCT || !is_repeated || !is_code || !ids.all_whole || n_codes * 2 > n_rows {
             return false;
         }
         let events: HashSet<(u32, u32)> =

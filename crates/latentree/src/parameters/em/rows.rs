@@ -94,7 +94,7 @@ impl Rows for Merged<'_> {
 
 /// Bytes that the different rows of a table may take before the search for them is given up. The same for rows in memory and rows that are
 /// streamed, which must give the same model.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 /// What a different row takes besides its cells: its place in the index.
 const ROW_BYTES: usize = 96;
 /// Rows looked at before the search is given up.
@@ -128,7 +128,7 @@ pub fn merge_rows(rows: &dyn Rows) -> Result<Option<Dataset>> {
                 None => {
                     known.insert(key.clone(), unique.weights.len());
                     n_bytes += 2 * key.len() + ROW_BYTES;
-                    if n_bytes > MOST_BYTES || !unique.push(&batch, row) {
+                    if n_bytes > MAX_BYTES || !unique.push(&batch, row) {
                         return Ok(None);
                     }
                 }

@@ -13,10 +13,10 @@ const FINER: std::ops::RangeInclusive<usize> = 2..=10;
 /// Variables of a group that is not divided further.
 const FEW_VARIABLES: usize = 12;
 /// Variables of a finer group, and of a broad one of a large tree.
-const LEAST_VARIABLES: usize = 2;
-const LEAST_OF_BROAD: usize = 3;
+const MIN_VARIABLES: usize = 2;
+const MIN_OF_BROAD: usize = 3;
 /// A finer group adds at least this share of what the groups before it say.
-const LEAST_GAIN: f64 = 0.02;
+const MIN_GAIN: f64 = 0.02;
 /// A variable, or hidden node, about which a group says less than this share of what there is to say is not put under it.
 const WEAK: f64 = 0.005;
 
@@ -82,7 +82,7 @@ impl Hierarchy<'_> {
             centres.extend(candidates.iter().filter(|candidate| !chosen.iter().any(|it| it.candidate == **candidate)));
         }
         let variables: Vec<usize> = (0..self.observed.len()).collect();
-        let least = if is_small { 0 } else { LEAST_OF_BROAD };
+        let least = if is_small { 0 } else { MIN_OF_BROAD };
         let (shares, rest) = self.settled(&mut centres, None, &variables, &candidates, least);
         let first = self.found.len();
         for (&centre, share) in centres.iter().zip(&shares) {
@@ -117,14 +117,14 @@ impl Hierarchy<'_> {
         let mut told: f64 = share.variables.iter().map(|it| it.1).sum();
         let telling = chosen.iter().take_while(|choice| {
             told += choice.gain;
-            choice.gain >= LEAST_GAIN * told
+            choice.gain >= MIN_GAIN * told
         });
         let n_telling = telling.count();
         chosen.truncate(n_telling);
         chosen.truncate(knee(&chosen, *FINER.start()));
         let mut finer: Vec<usize> = chosen.iter().map(|it| it.candidate).collect();
         let variables: Vec<usize> = share.variables.iter().map(|it| it.0).collect();
-        let (shares, _) = self.settled(&mut finer, centre, &variables, &candidates, LEAST_VARIABLES);
+        let (shares, _) = self.settled(&mut finer, centre, &variables, &candidates, MIN_VARIABLES);
         let begun = self.found.len();
         for (&it, share) in finer.iter().zip(&shares) {
             self.push(Some(it), level + 1, Some(parent), share);

@@ -12,7 +12,7 @@ use crate::report::profile;
 use crate::report::steps::{Content, Steps, chain};
 
 /// Pairs of a hidden node and a variable that are kept in all; the least informative ones of a node go first.
-const MOST_PAIRS: usize = 16 << 20;
+const MAX_PAIRS: usize = 16 << 20;
 /// Where more pairs than this are to be looked at, walks stop at `LITTLE`.
 const ALL_PAIRS: usize = 4 << 20;
 /// Nats beyond which a walk of a large tree stops.
@@ -20,7 +20,7 @@ pub(super) const LITTLE: f64 = 1e-5;
 /// Entropy in nats of an event in 2% of rows.
 const RARE: f64 = 0.098;
 /// Correlations are taken to be at most this far from ±1.
-const LEAST_NOISE: f64 = 1e-12;
+const MIN_NOISE: f64 = 1e-12;
 
 /// What a hidden node says about a variable.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,7 +63,7 @@ impl Scale {
     pub(super) fn nats(self, share: f64) -> f64 {
         match self {
             Self::Entropy(entropy) => share * entropy.max(RARE),
-            Self::Number => -0.5 * (1.0 - share).max(LEAST_NOISE).ln(),
+            Self::Number => -0.5 * (1.0 - share).max(MIN_NOISE).ln(),
         }
     }
 }
@@ -140,7 +140,7 @@ impl<'a> Walks<'a> {
     pub(super) fn all(&self, hidden: &[NodeIx], places: &[Option<u32>], scales: &[Scale]) -> Vec<Vec<Says>> {
         let n_observed = places.iter().flatten().count();
         let least = if hidden.len().saturating_mul(n_observed) > ALL_PAIRS { LITTLE } else { 0.0 };
-        let most = (MOST_PAIRS / hidden.len().max(1)).max(64);
+        let most = (MAX_PAIRS / hidden.len().max(1)).max(64);
         let of_node = |&node: &NodeIx| {
             let mut says = Vec::new();
             self.visit(node, least, |other, nats| {
@@ -190,7 +190,7 @@ fn visit_discrete(steps: &Steps, origin: usize, least: f64, found: &mut dyn FnMu
 
 /// Information of two Gaussian variables with this correlation.
 pub(super) fn gaussian_information(correlation: f64) -> f64 {
-    -0.5 * (1.0 - correlation * correlation).max(LEAST_NOISE).ln()
+    -0.5 * (1.0 - correlation * correlation).max(MIN_NOISE).ln()
 }
 
 fn entropy(values: &[f64]) -> f64 {

@@ -17,7 +17,7 @@ const NAMED: usize = 2;
 /// Characters of a variable's name in a label.
 const NAME_LENGTH: usize = 40;
 /// Hidden nodes of more states than this are not described.
-const MOST_STATES: usize = 64;
+const MAX_STATES: usize = 64;
 
 /// What is known of a hidden node, in the order of information.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl<'a> Observer<'a> {
             (Kind::Discrete(steps), _) => {
                 let prior = steps.marginals[node.get()].clone();
                 let mut features = Vec::new();
-                if prior.len() <= MOST_STATES {
+                if prior.len() <= MAX_STATES {
                     let found = most_informative(model.tree(), steps, node.get(), None, wanted);
                     features.extend(found.iter().map(|found| Feature::new(model, found, prior.len())));
                     if features.iter().filter(|feature| own(feature.node)).count() >= NAMED {

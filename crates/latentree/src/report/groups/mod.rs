@@ -36,7 +36,7 @@ const DIFFERENCES: usize = 8;
 /// Differences told in a description.
 const TOLD: usize = 3;
 /// A column that tells less than this share of the best one is not told.
-const LEAST_TOLD: f64 = 0.1;
+const MIN_TOLD: f64 = 0.1;
 
 /// A state of a group's hidden variable.
 #[derive(Debug, Clone, PartialEq)]
@@ -290,7 +290,7 @@ fn differences(prior: &[f64], features: &[Feature], is_inside: &dyn Fn(usize) ->
     let mut telling: Vec<(f64, &Feature)> =
         features.iter().map(|feature| (feature.information(prior, is_inside), feature)).collect();
     telling.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let least = telling.first().map_or(0.0, |best| LEAST_TOLD * best.0);
+    let least = telling.first().map_or(0.0, |best| MIN_TOLD * best.0);
     let telling = telling.iter().filter(|it| it.0 > 0.0 && it.0 >= least).take(DIFFERENCES);
     telling.filter_map(|(_, feature)| feature.difference(prior, is_inside)).collect()
 }
