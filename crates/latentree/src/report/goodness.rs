@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::pair_misfits::pair_misfits;
 use super::profile::{Found, most_informative};
 use super::steps::{Content, Steps, chain};
 use crate::data::Rows;
@@ -13,7 +14,6 @@ use crate::model::edge_information;
 use crate::model::{Family, LatentTree, PoorPair};
 use crate::moments::{PairMoments, fold};
 use crate::observer::Observer;
-use crate::selection::pair_misfits;
 
 /// How well a model explains some rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -89,7 +89,7 @@ pub struct HiddenVariable {
     pub profile: Vec<ProfileVariable>,
 }
 
-/// Two variables and how badly the model explains them together; see [`PairMisfit`](crate::selection::PairMisfit).
+/// Two variables and how badly the model explains them together; see [`PairMisfit`](super::PairMisfit).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UnexplainedPair {
     /// One variable.

@@ -189,19 +189,14 @@ fn discrete(model: &LatentTree, steps: &Steps, data: &Counted<'_>) -> Misfits {
                 .flat_map(|feature| prior.iter().enumerate().map(move |(state, p)| (feature, state, p)))
                 .map(|(feature, state, p)| p * own.means[state * own.n_features + feature])
                 .collect();
-            let mut stack = vec![(anchor, usize::MAX, start)];
-            while let Some((node, from, carried)) = stack.pop() {
+            steps.walk(anchor, start, |node, carried| {
                 let width = steps.marginals[node].len();
                 for &second in at_node[node].iter().filter(|&&second| second < first) {
                     seen[second] = true;
-                    let joint = chain(&carried, width, &places[second].means, places[second].n_features);
+                    let joint = chain(carried, width, &places[second].means, places[second].n_features);
                     found.add(compare(own, &places[second], [first, second], &joint, data));
                 }
-                for step in steps.steps[node].iter().filter(|step| step.to != from) {
-                    let beyond = chain(&carried, width, &step.table, step.n_states);
-                    stack.push((step.to, node, beyond));
-                }
-            }
+            });
         }
         for second in (0..first).filter(|&second| !seen[second]) {
             let other = &places[second];

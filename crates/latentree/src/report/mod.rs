@@ -8,6 +8,7 @@ mod goodness;
 mod groups;
 mod misfits;
 mod page;
+mod pair_misfits;
 mod profile;
 mod steps;
 mod weak_pairs;
@@ -17,4 +18,5 @@ pub use goodness::{EdgeStrength, Fit, Goodness, GoodnessOptions, HiddenVariable,
 pub use groups::{Difference, Group, GroupState, Groups, find_node};
 pub use misfits::{has_few_pairs, poor_pairs};
 pub use page::{PageOptions, page};
+pub use pair_misfits::{PairMisfit, pair_misfits};
 pub use weak_pairs::{WeakPairs, weak_pairs};

@@ -113,6 +113,19 @@ impl Steps {
         }
     }
 
+    /// Passes `E[f · 1(node = state)]` from a node to every discrete node of its tree. `start` and what `visit` gets have one row per
+    /// function f and one column per state.
+    pub(super) fn walk(&self, from: usize, start: Vec<f64>, mut visit: impl FnMut(usize, &[f64])) {
+        let mut stack = vec![(from, usize::MAX, start)];
+        while let Some((node, before, carried)) = stack.pop() {
+            visit(node, &carried);
+            let width = self.marginals[node].len();
+            for step in self.steps[node].iter().filter(|step| step.to != before) {
+                stack.push((step.to, node, chain(&carried, width, &step.table, step.n_states)));
+            }
+        }
+    }
+
     /// Mutual information of each node and its parent; a group's is that of its most telling member.
     pub(super) fn emission_information(&self, model: &LatentTree) -> Vec<Option<f64>> {
         let mut information = vec![None; model.tree().n_nodes()];
