@@ -1,8 +1,7 @@
-//! The `latentree` command line as a library: the verbs over the `latentree` crate, for the program and for the Python package's
-//! command.
+//! The `latentree` command line as a library, for the program and for the command of the Python package.
 //!
-//! [`main_with`] is all there is to it: arguments in, an [`ExitStatus`] out. It never ends the process by itself, except where a
-//! step does not stop after [`request_stop`].
+//! [`main_with`] takes the arguments and returns an [`ExitStatus`]. It does not end the process itself, unless a step does not stop
+//! after [`request_stop`].
 
 mod args;
 mod commands;
@@ -28,18 +27,18 @@ pub use signals::{Signals, request_interrupt, request_stop};
 /// How the command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// The work is done.
+    /// Success.
     Success,
-    /// A bug of ours.
+    /// A bug in latentree.
     Bug,
-    /// The user's mistake, or something outside that failed.
+    /// Invalid input or options, or a failure outside the program.
     Failure,
-    /// The user stopped it.
+    /// Stopped by the user or the system.
     Stopped,
 }
 
 impl ExitStatus {
-    /// The number that the shell sees.
+    /// The exit code.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -57,10 +56,10 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
-/// What stops a verb.
+/// Why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The library's error.
+    /// An error of the library.
     Library(latentree::Error),
     /// Standard output could not be written.
     Output(io::Error),
@@ -82,11 +81,10 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Runs the command with its arguments, the first of which is the program's name. Results are on standard output when this
-/// returns.
+/// Runs the command with its arguments; the first is the name of the program. Standard output is flushed before this returns.
 ///
-/// Only one command may run at a time in a process: they share the signals and the panic hook, which is the caller's again
-/// afterwards.
+/// Only one command may run at a time in a process, because commands share the signals and the panic hook. The caller's hook is
+/// restored afterwards.
 ///
 /// # Example
 /// ```
@@ -100,7 +98,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, signals: Signals) -> 
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help, the version, or the user's mistake. What cannot be printed has no other place to go.
+            // Help, the version, or a usage error. If it cannot be printed, there is nowhere else to report it.
             let _ = error.print();
             if is_json && error.exit_code() != 0 {
                 let _ = printer::print_error_object(&usage_message(&error));
@@ -109,7 +107,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, signals: Signals) -> 
             return if error.exit_code() == 0 { ExitStatus::Success } else { ExitStatus::Failure };
         }
     };
-    // Before the printer starts a thread, which must not get the signals.
+    // This must come before the printer starts a thread, which would otherwise receive the signals.
     let is_caught = signals::begin(signals);
     let printer = Printer::new(&cli.global);
     if !is_caught && printer.shows_progress() {
@@ -121,7 +119,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, signals: Signals) -> 
     status
 }
 
-/// The message of a mistake in the arguments, without its usage.
+/// The message of a usage error, without the usage text.
 fn usage_message(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let message = text.split("\n\nUsage:").next().unwrap_or(&text);
@@ -161,10 +159,10 @@ fn status_of(outcome: Result<Result<(), Failure>, String>, printer: &Printer) ->
     }
 }
 
-/// Does the work; if it panics, the message of the panic.
+/// Runs `work`, and returns the message if it panics.
 ///
-/// A panic is kept, not printed: readers catch those of file libraries on damaged files and report an error of their own. One
-/// that gets here is a bug of ours. The hook that was there before is there again afterwards.
+/// Panics are not printed, because readers catch panics of file libraries on damaged files and report an error instead. A panic that
+/// reaches this function is a bug. The previous hook is restored afterwards.
 fn catching_panics<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static PANIC: Mutex<String> = Mutex::new(String::new());
     let before = std::panic::take_hook();
@@ -183,7 +181,7 @@ fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
     }
     let pool = pool.build().map_err(|error| latentree::Error::option("--threads", error.to_string()))?;
     pool.install(|| commands::run(cli, printer))?;
-    // A process that is not ours to end may never flush it.
+    // The process may belong to a caller that never flushes it.
     io::stdout().flush()?;
     Ok(())
 }

@@ -38,12 +38,12 @@ impl Printer {
         self.json
     }
 
-    /// Whether progress is shown: somebody is watching.
+    /// Whether progress is shown.
     pub(crate) fn shows_progress(&self) -> bool {
         self.progress.is_some()
     }
 
-    /// Prints the result: the JSON object, or what `human` writes.
+    /// Prints the result: the JSON object, or the output of `human`.
     pub(crate) fn result(&self, json: &Value, human: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         self.finish();
         let mut out = io::stdout().lock();
@@ -61,7 +61,7 @@ impl Printer {
         out.flush()
     }
 
-    /// Something the user should know, on standard error.
+    /// Prints a note on standard error.
     pub(crate) fn note(&self, message: &str) {
         if !self.quiet {
             let message = with_flags(message);
@@ -72,18 +72,18 @@ impl Printer {
         }
     }
 
-    /// An error, on standard error; with `--json` also as the one object on standard output, unless a result is there already.
+    /// Prints an error on standard error and, with `--json`, as the one object on standard output, unless a result was printed.
     pub(crate) fn error(&self, message: &str) {
         self.finish();
         let message = with_flags(message);
         eprintln!("error: {message}");
         if self.json && !self.has_result.load(Ordering::Relaxed) {
-            // What cannot be written there has been said on standard error.
+            // The message is already on standard error.
             let _ = print_error_object(&message);
         }
     }
 
-    /// Says once that Ctrl-C was noticed, if a search ends with its best model.
+    /// Notes once that Ctrl-C ends the search with its best model.
     fn say_interrupted(&self) {
         let is_ending = signals::is_interrupted() && signals::has_model() && !signals::is_stopped();
         if is_ending && !self.said_interrupted.swap(true, Ordering::Relaxed) {
@@ -136,7 +136,7 @@ impl Observer for Printer {
     }
 }
 
-/// Prints the object of an error on standard output.
+/// Prints an error as a JSON object on standard output.
 pub(crate) fn print_error_object(message: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", serde_json::json!({"error": message}))?;
@@ -159,7 +159,7 @@ pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, numbers: usize) -> 
     text.collect::<Vec<_>>().join("\n")
 }
 
-/// A number as people read it: few digits, no noise.
+/// A number with the few digits that matter to a reader.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     if value.is_nan() {
@@ -175,7 +175,7 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// A user's name cut to a width that keeps a table readable, without characters that disturb a terminal.
+/// A name without control characters, truncated to keep tables readable.
 pub(crate) fn shown(name: &str) -> String {
     const WIDTH: usize = 40;
     let clean: String = name.chars().map(|it| if it.is_control() { '·' } else { it }).collect();

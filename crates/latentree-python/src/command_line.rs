@@ -9,10 +9,10 @@ use latentree_cli::{Signals, main_with, request_interrupt, request_stop};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
-/// How often signals are looked for.
+/// How often to check for signals.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs the command with arguments as in `sys.argv[1:]`; gives its exit status.
+/// Runs the command with arguments as in `sys.argv[1:]` and returns its exit status.
 ///
 /// It runs on another thread while this one checks for signals. A `KeyboardInterrupt` that a Python handler raises interrupts the
 /// command, and any other exception stops it; both remove temporary files before this returns.

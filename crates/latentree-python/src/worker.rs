@@ -1,4 +1,4 @@
-//! Work on other threads, so that the interpreter stays free, Ctrl-C takes effect at once, and progress is shown.
+//! Runs work on other threads, so that the interpreter stays responsive, Ctrl-C takes effect at once, and progress is shown.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,12 +15,12 @@ use rayon::ThreadPool;
 
 use crate::error::{bug, to_python};
 
-/// How often signals are looked for and progress is shown.
+/// How often to check for signals and to show progress.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a cancelled work may take to end before it is left to end by itself.
+/// How long to wait for cancelled work before the call returns without it.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// What the working thread says and is told.
+/// Shared state of the working thread and the caller.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     cancelled: AtomicBool,
@@ -50,7 +50,7 @@ impl Observer for Progress {
 }
 
 impl Progress {
-    /// Fails if the work is to stop.
+    /// Fails if the work was cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         if self.cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }
@@ -62,7 +62,7 @@ impl Progress {
     }
 }
 
-/// The pool of so many threads. A pool does not survive a fork, so that each process has its own.
+/// The pool with this many threads. A pool does not survive a fork, so each process has its own.
 fn pool(n_jobs: usize) -> PyResult<Arc<ThreadPool>> {
     type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
     static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
@@ -81,10 +81,9 @@ fn pool(n_jobs: usize) -> PyResult<Arc<ThreadPool>> {
     Ok(pool)
 }
 
-/// Does work on `n_jobs` threads (0: all cores). `display(stage, done, total, step)` is called now and then.
+/// Runs work on `n_jobs` threads (0: all cores) and regularly calls `display(stage, done, total, step)`.
 ///
-/// At Ctrl-C the work is told to stop. It looks at that now and then; where it does not soon, it is left to end by itself and the
-/// call returns.
+/// Ctrl-C cancels the work. If it does not stop soon, the call returns and the work ends in the background.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     n_jobs: usize,
@@ -97,7 +96,7 @@ pub(crate) fn run<T: Send + 'static>(
     let shared = Arc::clone(&progress);
     let spawned = std::thread::Builder::new().name("latentree".to_owned()).spawn(move || {
         let result = catch_unwind(AssertUnwindSafe(|| pool.install(|| work(&shared))));
-        // Nobody listens to a work that was left alone.
+        // The caller may have returned without waiting for this work.
         let _ = sender.send(result);
     });
     spawned.map_err(|error| PyRuntimeError::new_err(format!("no thread can be started: {error}")))?;

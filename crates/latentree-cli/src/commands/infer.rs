@@ -1,4 +1,4 @@
-//! `infer MODEL DATA -o OUT`: what the model says about every row.
+//! `infer MODEL DATA -o OUT`: posteriors, most probable states or filled cells of every row.
 
 use std::collections::HashSet;
 
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
         return Ok(());
     }
     let json = json!({"rows": rows, "columns": columns, "impossible_rows": impossible, "unseen": unseen, "warnings": warnings});
-    // The number or the id of a row stands before its results.
+    // The first column is the number or id of the row.
     let n_columns = columns.len() + usize::from(!args.impute);
     printer.result(&json, |out| {
         writeln!(out, "{} of {} written to {}", counted(rows, "row"), counted(n_columns, "column"), args.output.display())

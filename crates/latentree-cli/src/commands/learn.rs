@@ -27,10 +27,10 @@ use crate::learn_options::path_of;
 use crate::printer::{Printer, number};
 use crate::signals;
 
-/// Nodes of a tree that is shown in full.
+/// Maximum number of nodes of a tree that is printed in full.
 const SHOWN_NODES: usize = 60;
 
-/// What was opened.
+/// The opened input.
 enum Opened {
     Rows(Box<CachedRows<Reader>>),
     Moments(Box<MomentsFile>),
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     let begun = Instant::now();
     let opened = open(args, path, printer)?;
     let reading = begun.elapsed().as_secs_f64();
-    // A tree that was given to the run of --from is that of its model.
+    // If the run of --from had a given tree, its model holds that tree.
     let is_kept = args.options.get("structure.learner").is_none() && !args.reset.iter().any(|it| it == "tree");
     let given =
         from.as_ref().filter(|file| is_kept && file.provenance().options.get("structure").is_some_and(|name| name == "given"));
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
         Opened::Rows(rows) => learning.run(Source::Rows(&**rows), printer).map(|learned| {
             rows.of_source(|reader| {
                 let mut learned = learned.with_data(reader.digest(), serde_json::to_value(&args.reading).ok());
-                // Of the rows to learn from, only labels that --schema does not list can be unseen.
+                // Training rows can only have unseen labels if --schema does not list them.
                 unseen.labels.extend(note_unseen(reader, printer).labels);
                 learned.warnings.splice(0..0, reader.warnings().iter().cloned().chain(unseen.notes()));
                 learned
@@ -153,7 +153,7 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     if signals::is_interrupted() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// A directory of parts takes nothing else: the files of a checkpoint would be read with it the next time.
+/// Rejects a checkpoint inside a directory of parts: the next run would read its files as parts.
 fn check_checkpoint(args: &LearnArgs) -> Result<()> {
     let (Some(data), Some(checkpoint)) = (&args.data, &args.checkpoint) else { return Ok(()) };
     let data = data.canonicalize().ok().filter(|data| data.is_dir());
@@ -168,7 +168,7 @@ fn check_checkpoint(args: &LearnArgs) -> Result<()> {
     }
 }
 
-/// The options of `--from`, overridden by those on the command line.
+/// The options of `--from`, overridden by the command line.
 fn learning(args: &LearnArgs, from: Option<&Provenance>, seed: Option<u64>) -> Result<Learning> {
     let mut options = match (&args.from, from) {
         (Some(path), Some(provenance)) => {
@@ -198,19 +198,19 @@ fn learning(args: &LearnArgs, from: Option<&Provenance>, seed: Option<u64>) -> R
     Ok(Learning::with_options(options).memory(memory(args.memory.as_deref())?).checkpoint(args.checkpoint.clone()))
 }
 
-/// The file of `--validation`, where it is not a fraction.
+/// The file of `--validation`, unless it is a fraction.
 fn validation_file(args: &LearnArgs) -> Option<PathBuf> {
     let value = args.options.get("selection.validation")?;
     let path = PathBuf::from(value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     (value.is_string() || path.exists()).then_some(path)
 }
 
-/// Rows to validate on, of a file with the columns of the data.
+/// Validation rows from a file with the columns of the data.
 fn validation(path: &Path, args: &LearnArgs, schema: &Arc<Schema>, printer: &Printer) -> Result<(Validation, Unseen)> {
     let mut options = read_options(&args.reading)?.schema(Arc::clone(schema));
-    // Which labels are rare is told by the data.
+    // The training data determine which labels are rare.
     options.min_count = None;
-    // Rows to validate on need no names, and may have others.
+    // Validation rows need no ids.
     options.id = None;
     let mut rows = latentree::data::open(path, &options)?;
     let names = |columns: &[ColIx]| {
@@ -236,7 +236,7 @@ fn validation(path: &Path, args: &LearnArgs, schema: &Arc<Schema>, printer: &Pri
     Ok((Validation::Rows(dataset), unseen))
 }
 
-/// The reading options by their flags. A boolean that is not set is left out when they are serialised, like all that have no value.
+/// The flags of the reading options.
 const READING: [&str; 12] = [
     "no-header",
     "events",
@@ -252,7 +252,7 @@ const READING: [&str; 12] = [
     "unseen",
 ];
 
-/// Fails if `--reset` names something that a model does not record.
+/// Fails if `--reset` names an option that models do not record.
 fn check_reset(args: &LearnArgs) -> Result<()> {
     match args.reset.iter().find(|name| path_of(name).is_none() && !READING.contains(&name.as_str()) && *name != "tree") {
         Some(unknown) => Err(Error::option(
@@ -265,7 +265,7 @@ fn check_reset(args: &LearnArgs) -> Result<()> {
     }
 }
 
-/// The arguments, with the reading options of `--from` where none are given here.
+/// The arguments, with the reading options of `--from` unless they are overridden.
 fn with_reading_of(args: &LearnArgs, from: Option<&Provenance>) -> Result<LearnArgs> {
     check_reset(args)?;
     let mut args = args.clone();
@@ -280,7 +280,7 @@ fn with_reading_of(args: &LearnArgs, from: Option<&Provenance>) -> Result<LearnA
                 let file = read.get(name).and_then(|file| file.as_str().or_else(|| file["file"].as_str()));
                 if let Some(file) = file.filter(|file| !given.contains_key(name) && !Path::new(file).exists()) {
                     let problem = format!(
-                        "the model was learned with --{name} {file}, which is not there; pass --{name} FILE, or --reset {name}"
+                        "the model was learned with --{name} {file}, which does not exist; pass --{name} FILE, or --reset {name}"
                     );
                     return Err(Error::option("--from", problem));
                 }
@@ -314,7 +314,7 @@ fn open(args: &LearnArgs, path: &Path, printer: &Printer) -> Result<Opened> {
     Ok(Opened::Rows(Box::new(rows)))
 }
 
-/// Writes the model, or only its tree where the ending asks for a format of trees.
+/// Writes the model, or only its tree if the extension is that of a tree format.
 fn write(file: &ModelFile, format: Format, path: &Path) -> Result<()> {
     match format {
         Format::Json => file.write(path),
@@ -398,18 +398,18 @@ fn show(
     })
 }
 
-/// Hidden variables that are listed.
+/// Maximum number of hidden variables to list.
 const SHOWN_HIDDEN: usize = 30;
-/// Observed variables that each is described by.
+/// Number of observed variables that describe a hidden one.
 const SHOWN_NEAREST: usize = 4;
 
-/// The hidden variables of a tree without tables, with the observed variables nearest to them.
+/// Lists the hidden variables of a tree without tables, with their nearest observed variables.
 fn write_hidden(out: &mut dyn std::io::Write, tree: &Tree) -> std::io::Result<()> {
     let hidden: Vec<NodeIx> = tree.node_ixs().filter(|&node| !tree.is_observed(node)).collect();
     if hidden.is_empty() || hidden.len() > SHOWN_HIDDEN {
         return Ok(());
     }
-    writeln!(out, "\nhidden variables, and what is nearest to them")?;
+    writeln!(out, "\nhidden variables and the observed variables nearest to them")?;
     let width = hidden.iter().map(|&node| tree.name(node).chars().count()).max().unwrap_or(0);
     for node in hidden {
         let near: Vec<&str> = nearest(tree, node).into_iter().map(|node| tree.name(node)).collect();
@@ -418,7 +418,7 @@ fn write_hidden(out: &mut dyn std::io::Write, tree: &Tree) -> std::io::Result<()
     Ok(())
 }
 
-/// The observed nodes nearest to a node, by the lengths of edges.
+/// The observed nodes nearest to a node, by edge length.
 fn nearest(tree: &Tree, from: NodeIx) -> Vec<NodeIx> {
     let mut found: Vec<(f64, NodeIx)> = Vec::new();
     let mut stack = vec![(from, None, 0.0)];

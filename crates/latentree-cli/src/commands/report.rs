@@ -80,7 +80,7 @@ fn save(path: &Path, html: &str) -> Result<()> {
     latentree::file::write_atomically(path, |out| out.write_all(html.as_bytes()).map_err(Error::io("write", path)))
 }
 
-/// Writes the page of what was just learned.
+/// Writes the page of a model that was just learned.
 pub(super) fn write_page(
     path: &Path,
     file: &ModelFile,
@@ -91,7 +91,7 @@ pub(super) fn write_page(
     save(path, &page(file, rows, options, printer)?)
 }
 
-/// A file's name without its folder.
+/// The name of a file without its directory.
 pub(super) fn shown_name(path: &Path) -> String {
     if is_stream(path) {
         return "standard input".to_owned();

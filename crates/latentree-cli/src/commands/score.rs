@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
     let unseen = note_unseen(&reader, printer);
     if let Some(row) = first_impossible {
         printer.note(&match score.impossible_rows {
-            1 => format!("row {row} has probability zero under the model"),
+            1 => format!("1 row has probability zero under the model: row {row}"),
             n => format!("{n} rows have probability zero under the model, the first is row {row}"),
         });
     }

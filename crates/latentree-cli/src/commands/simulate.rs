@@ -46,7 +46,7 @@ pub(crate) fn run(args: &SimulateArgs, seed: u64, printer: &Printer) -> Result<(
     };
     let simulation = simulation.family(family(args)?).observed_inner(args.observed_inner).seed(seed);
     let model = simulation.model().map_err(with_dashes)?;
-    // The model comes to be only if the data do.
+    // The model is written only if the data are.
     let mut model_file = None;
     if let Some(path) = &args.model {
         let file = model_file.insert(AtomicWriter::create(path)?);
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &SimulateArgs, seed: u64, printer: &Printer) -> Result<(
     Ok(())
 }
 
-/// The library's options have the same names here, with dashes.
+/// The library's options have the same names as flags, with dashes.
 fn with_dashes(error: Error) -> Error {
     match error {
         Error::Option { option, problem } if !option.starts_with('-') => Error::option(format!("--{option}"), problem),
@@ -94,10 +94,10 @@ fn family(args: &SimulateArgs) -> Result<ParameterFamily> {
     })
 }
 
-/// Trees are far smaller; a compressed file that unpacks to more is refused before it fills the memory.
+/// Trees are far smaller. A compressed file that unpacks to more is rejected before it fills the memory.
 const MAX_NEWICK: u64 = 1 << 28;
 
-/// Whether a file holds Newick, by its ending.
+/// Whether a file is Newick, by its extension.
 pub(crate) fn is_newick(path: &Path) -> bool {
     Format::by_ending(path) == Some(Format::Newick)
 }

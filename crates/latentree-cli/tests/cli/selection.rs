@@ -266,7 +266,7 @@ fn a_repeated_run_forgets_what_is_reset_and_asks_for_files_that_are_gone() {
     folder.succeed("learn d.csv --structure clnj --group groups.csv -o grouped.json");
     std::fs::remove_file(folder.path("groups.csv")).expect("it can be removed");
     let refused = folder.run("learn --from grouped.json d.csv -o m.json");
-    for part in ["--from", "--group groups.csv", "not there", "--reset group"] {
+    for part in ["--from", "--group groups.csv", "does not exist", "--reset group"] {
         assert!(refused.code == Some(2) && refused.stderr.contains(part), "{part}: {refused:?}");
     }
     folder.succeed("learn --from grouped.json --reset group d.csv -o m.json");

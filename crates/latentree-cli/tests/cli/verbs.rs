@@ -512,7 +512,7 @@ fn only_numbers_are_counted_as_not_zero() {
 fn a_mistake_in_the_arguments_is_an_object_with_json() {
     let folder = Folder::new();
     for (arguments, part) in
-        [("learn --json", "DATA"), ("describe --json --wieghts w d.csv", "--wieghts"), ("lern --json", "'lern'")]
+        [("learn --json", "--output"), ("describe --json --wieghts w d.csv", "--wieghts"), ("lern --json", "'lern'")]
     {
         let outcome = folder.run(arguments);
         assert_eq!(outcome.code, Some(2), "{outcome:?}");

@@ -1,4 +1,4 @@
-//! What a user should know about a table before trusting a model of it.
+//! Warnings about tables that cannot support a tree.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::parameters::em::rows_log_likelihood;
 use crate::parameters::independent;
 use crate::structure::LearnerName;
 
-/// Rows below which any dependence may be chance.
+/// With fewer rows, any dependence may be due to chance.
 const FEW_ROWS: u64 = 10;
 /// Columns that a warning names.
 const NAMED: usize = 5;

@@ -1,4 +1,4 @@
-//! The stages of learning, one after the other.
+//! Runs the stages of learning in order.
 
 use std::sync::Arc;
 
@@ -26,12 +26,12 @@ use crate::report::{has_few_pairs, poor_pairs};
 use crate::structure::{LearnedStructure, LearnerName, describe_forest};
 use crate::tree::Tree;
 
-/// A run: what it was asked for, and who watches.
+/// A run: its settings and its observer.
 pub(super) struct Run<'a> {
     pub(super) options: &'a LearnOptions,
     pub(super) tree: Option<&'a Tree>,
     pub(super) memory: MemoryBudget,
-    /// Rows that are not learned from.
+    /// Validation rows, which are not used for training.
     pub(super) validation: Option<&'a dyn Rows>,
     pub(super) observer: &'a Recorder<'a>,
 }
@@ -41,15 +41,12 @@ impl Learning {
     ///
     /// # Errors
     /// [`Error::Option`] for an option that is out of range or does not fit the source, [`Error::Data`] if the data do not fit the options,
-    /// [`Error::Tree`] if a given tree does not fit the data, those of the source, and [`Error::Cancelled`] when the observer asks to stop.
+    /// [`Error::Tree`] if a given tree does not fit the data, errors of the source, and [`Error::Cancelled`] when the observer asks to stop.
     pub fn run(&self, source: Source<'_>, observer: &dyn Observer) -> Result<Learned> {
         let recorder = Recorder::new(observer);
         self.options.check(self.has_validation(), self.tree.is_some())?;
         if self.tree.is_some() && self.options.structure.learner != LearnerName::Auto {
-            return Err(Error::option(
-                "structure.learner",
-                "a tree is given as `learn.tree`, and is kept; leave one of them out",
-            ));
+            return Err(Error::option("structure.learner", "the tree given as `learn.tree` is kept; leave one of them out"));
         }
         match &self.tree {
             Some(tree) => self.options.parameters.states.of_tree(tree).map(|_| ())?,
@@ -57,7 +54,7 @@ impl Learning {
             None => {
                 return Err(Error::option(
                     "parameters.states",
-                    "it is for the hidden nodes of a tree that is given as `learn.tree`",
+                    "it applies to the hidden nodes of a given tree; add `learn.tree`",
                 ));
             }
         }
@@ -86,7 +83,7 @@ impl Learning {
                 Err(Error::option("selection.effort", "no search is done without rows to compare models on; learn from the data"))
             }
             Source::Moments(moments) => run(None).learned_from_moments(&moments.scaled(self.options.weight_kind)),
-            // A learner that is named learns another tree, from the pairs.
+            // A named learner learns another tree, from the pairs.
             Source::TreeMoments(moments, _) if self.options.structure.learner != LearnerName::Auto => {
                 run(None).learned_from_moments(&moments.scaled(self.options.weight_kind))
             }
@@ -121,7 +118,7 @@ impl<'a> Run<'a> {
         Self { options: &learning.options, tree: learning.tree.as_ref(), memory: learning.memory, validation, observer }
     }
 
-    /// The criterion that decides, if one does.
+    /// The criterion of the search, if there is one.
     pub(super) fn criterion(&self) -> Option<Criterion> {
         self.options.criterion(self.validation.is_some(), self.tree.is_some())
     }
@@ -131,7 +128,7 @@ impl<'a> Run<'a> {
         self.criterion().is_some() && self.tree.is_none() && self.options.structure.learner == LearnerName::Auto
     }
 
-    /// The criterion for rows: a table that no search is for is searched only if that was asked for.
+    /// The criterion for rows. Tables that are unsuitable for a search are searched only on request.
     fn criterion_for(&self, rows: &dyn Rows) -> Option<Criterion> {
         const WIDEST: usize = 2_000;
         let schema = rows.schema();
@@ -151,7 +148,7 @@ impl<'a> Run<'a> {
         let journal = journal.map(|journal| journal.for_run(&self.description(rows)?)).transpose()?;
         let rows = JournaledRows::new(rows, journal.as_ref());
         let as_given = WeightedRows::new(&rows, self.options.weight_kind)?;
-        // What is chosen by numbers of rows is then chosen by their content.
+        // Choices by row number then depend only on the content of the rows.
         let sorted = by_content(&as_given, as_given.are_frequencies())?;
         let sorted = sorted.as_ref().map_or(&as_given as &dyn Rows, |sorted| sorted);
         let rows = JournaledRows::new(sorted, journal.as_ref());
@@ -162,11 +159,11 @@ impl<'a> Run<'a> {
             None => self.fitted(self.structure(&moments, Some(&rows))?, &moments, Some(&rows))?,
         };
         let fitted = self.with_supports(fitted, &moments, Some(&rows))?;
-        // Summed in the order of the file, as whoever scores the model does.
+        // Sums in the order of the file, so that scoring the model gives the same bits.
         self.concluded(fitted, Some(&moments), Some(&as_given))
     }
 
-    /// The model of a search; of continuous columns, the Gaussian tree where that has the better BIC.
+    /// The model of a search; for continuous columns, the Gaussian tree if its BIC is better.
     fn best_searched(&self, criterion: Criterion, moments: &Moments, rows: &dyn Rows) -> Result<Fitted> {
         let schema = rows.schema();
         let is_continuous = schema.variable_ixs().all(|ix| schema.scalar_kind(ix) == Some(&Kind::Continuous));
@@ -188,14 +185,14 @@ impl<'a> Run<'a> {
         Ok(if bic(&gaussian)? > bic(&found)? { gaussian } else { found })
     }
 
-    /// What the results depend on: version, options, a tree that is given, and all rows.
+    /// Everything that results depend on: version, options, a given tree, and all rows.
     fn description(&self, rows: &dyn Rows) -> Result<String> {
         let (version, options) = (env!("CARGO_PKG_VERSION"), self.options.to_json());
         let tree = self.tree.map(Tree::to_json);
         let validation = self.validation.map(digest).transpose()?;
         let data = match rows.remote() {
             None => digest(rows)?,
-            // What is known of rows that are elsewhere.
+            // A summary identifies remote rows.
             Some(_) => {
                 let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(rows.schema())), self.observer)?;
                 String::from_utf8_lossy(&summary.to_bytes()?).into_owned()
@@ -226,7 +223,7 @@ impl<'a> Run<'a> {
         self.concluded(self.tree_alone(structure)?, None, None)
     }
 
-    /// What is known of a model before it is fitted.
+    /// The provenance of a model before it is fitted.
     pub(super) fn provenance(&self, structure: Option<&LearnedStructure>, rows: Option<u64>) -> Provenance {
         let mut provenance = Provenance::by_this_program(self.options.seed).option("verb", "learn");
         if let Some(structure) = structure {
@@ -252,7 +249,7 @@ impl<'a> Run<'a> {
         provenance
     }
 
-    /// The last stage: states in their order, and how well the model fits.
+    /// The last stage: sorts the states and measures the fit.
     fn concluded(&self, fitted: Fitted, moments: Option<&Moments>, rows: Option<&dyn Rows>) -> Result<Learned> {
         let file = match fitted.file {
             ModelFile::LatentTree(model) => {
@@ -291,7 +288,7 @@ impl<'a> Run<'a> {
             bic,
             validation,
             validation_rows: self.validation.and_then(Rows::n_rows_hint),
-            criterion: self.criterion(),
+            criterion: rows.and_then(|rows| self.criterion_for(rows)),
             candidates: fitted.candidates,
             splits: fitted.splits,
             em_iterations: fitted.em_iterations,
@@ -302,7 +299,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The model with the pairs of columns that it explains badly, for whoever asks it without the data.
+    /// Records the pairs of columns that the model explains badly, for queries without the data.
     fn with_poor_pairs(&self, file: ModelFile, moments: Option<&Moments>, rows: Option<&dyn Rows>) -> Result<ModelFile> {
         let (ModelFile::LatentTree(model), Some(moments)) = (&file, moments) else { return Ok(file) };
         if !has_few_pairs(model) {
@@ -320,7 +317,7 @@ impl<'a> Run<'a> {
         Ok(model.clone().with_provenance(provenance).into())
     }
 
-    /// Log-likelihood and BIC, from moments where they suffice, else from the rows where they are at hand.
+    /// Log-likelihood and BIC, from moments if they suffice, otherwise from the rows if available.
     fn likelihood(&self, model: &LatentTree, moments: &Moments, rows: Option<&dyn Rows>) -> Result<(Option<f64>, Option<f64>)> {
         self.observer.stage("likelihood of the model", rows.and_then(Rows::n_rows_hint));
         let mut log_likelihood = gaussian_log_likelihood(model, &moments.whole)?;

@@ -1,4 +1,4 @@
-//! Models by a criterion: which tree, how many states.
+//! Searches for trees and numbers of states by a criterion.
 
 use super::Criterion;
 use super::parameters::Evidence;
@@ -14,7 +14,7 @@ use crate::structure::hidden_chow_liu;
 use crate::structure::{ChowLiu, Contraction, LearnedStructure, LearnerName, StructureInput, StructureOptions, learn_structure};
 use crate::tree::Tree;
 
-/// Variables up to which the default learner's tree is a start: with more it takes longer than the search.
+/// With more variables, the default learner takes longer than the search and is not used as a start.
 const MAX_FOR_LIKELIHOOD: usize = 300;
 
 /// What a search found.
@@ -26,7 +26,7 @@ pub(super) struct Searched {
 }
 
 impl Run<'_> {
-    /// The model of a search. `learned` is the tree to keep, if one is.
+    /// The model of a search. `learned` is the tree to keep, if any.
     pub(super) fn search(
         &self,
         criterion: Criterion,
@@ -80,12 +80,11 @@ impl Run<'_> {
         Ok(searched)
     }
 
-    /// Trees to begin with: the default learner's. With a number of states that is kept, those of neighbour joining with nothing contracted: a search takes out
-    /// what does not pay.
+    /// Trees to start from: the default learner's or, for a fixed number of states, neighbour joining without contraction, since the search
+    /// removes what does not pay.
     fn learned_trees(&self, evidence: &Evidence<'_>) -> Result<Vec<Tree>> {
         let distances = self.options.distance_options();
-        // More than two states need bins of the numbers, which the moments of the columns themselves do not have.
-        // Moments of coordinates have them already.
+        // More than two states need bins of numbers. Moments of coordinates already use them, moments of columns do not.
         let is_plain = **evidence.moments.schema() == **evidence.rows.schema();
         let binned = if is_plain && distances.n_hidden_states() > 2 {
             let pairs = PairOptions::default().memory_limit(self.memory.bytes());
@@ -115,7 +114,7 @@ impl Run<'_> {
         trees.collect()
     }
 
-    /// The hidden Chow–Liu tree where columns have one, and neighbour joining on every distance, with nothing contracted.
+    /// The hidden Chow–Liu tree, if all columns are discrete, and neighbour joining on all distances, without contraction.
     fn candidate_trees(&self, evidence: &Evidence<'_>) -> Result<Vec<(String, Tree)>> {
         let schema = evidence.rows.schema();
         if schema.variables().len() < 3 {
@@ -129,7 +128,7 @@ impl Run<'_> {
             .distances(DistanceOptions::new().significance(None));
         let input = StructureInput::Moments { whole: evidence.moments, halves: None };
         if **evidence.moments.schema() != **schema {
-            // Moments of coordinates have distances, but no mutual information of columns.
+            // Moments of coordinates give distances, but not the mutual information of columns.
             let spanning = learn_structure(input, &options.learner(LearnerName::HiddenChowLiu), self.observer)?.tree;
             trees.push(("hclt".to_owned(), discrete_tree(&spanning, schema, &mut Vec::new())?));
         } else if is_discrete {

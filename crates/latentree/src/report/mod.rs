@@ -1,6 +1,7 @@
-//! Report: how well a model fits, how two compare, and a page to look at.
+//! Reports: goodness of fit, comparisons, groups of variables, and the page.
 //!
-//! [`page`] is one HTML file, [`goodness`] tells how well a model fits, [`compare`] compares two. Files for other programs are in [`format`](crate::format).
+//! [`page`] creates one HTML file, [`goodness`] measures the fit of a model, [`compare`] compares two models, and [`Groups`] describes a
+//! model in words. Files for other programs are in [`format`](crate::format).
 
 mod channel;
 mod comparison;

@@ -272,7 +272,7 @@ fn from_moments(
 }
 
 fn levels_need_rows() -> Error {
-    Error::option("structure.learner", "levels fits latent classes to rows, which are not at hand; learn from the data")
+    Error::option("structure.learner", "levels needs rows to fit latent classes to; learn from the data")
 }
 
 /// A learner from distances, with the one threshold of contraction.
