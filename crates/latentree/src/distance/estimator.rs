@@ -95,7 +95,7 @@ fn with_errors() -> bool {
     true
 }
 
-/// No significance is asked for: written as 0.
+/// No minimum significance, written as 0.
 mod zero_is_none {
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -30,7 +30,7 @@ const MAX_POWER: i32 = 300;
 const COST: usize = 8;
 /// Rows of a part at least, unless there are fewer than two parts.
 const ROWS_OF_A_PART: usize = 512;
-/// Rows that are looked at to choose between the two.
+/// Number of rows to inspect to choose between the two.
 const TRIAL_ROWS: usize = 64;
 /// Relative messages are rescaled outside of this range.
 const MIN_SCALE: f64 = 1e-100;

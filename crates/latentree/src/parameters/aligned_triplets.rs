@@ -73,7 +73,7 @@ impl FromStr for Alignment {
 const MAX_LABELS: usize = 4000;
 /// Labels up to which all singular values of a pair are found.
 const FEW_LABELS: usize = 48;
-/// What stands for a missing cell.
+/// Marks a missing cell.
 const MISSING: u32 = u32::MAX;
 
 /// Learns all tables of a tree of discrete leaves by aligned triplets.

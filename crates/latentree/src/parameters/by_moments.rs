@@ -112,13 +112,13 @@ impl MomentOptions {
 /// A model learned from moments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MomentModel {
-    /// The model; its tree is the given one but for [`warnings`](Self::warnings).
+    /// The model; its tree is the given one except for [`warnings`](Self::warnings).
     pub model: LatentTree,
     /// Deviations from the request: fewer states than asked for, moments that match no model, numeric inner nodes.
     pub warnings: Vec<String>,
 }
 
-/// Learns all distributions of a tree from rows: two passes, one more where `summary` is not at hand.
+/// Learns all distributions of a tree from rows, in two passes, or three without a `summary`.
 ///
 /// The tree's observed nodes are the variables of the source's schema. Hidden nodes are discrete; a number or a group cannot have
 /// neighbours other than a hidden one, so where one is inside the tree a hidden node takes its place, with it as a leaf.

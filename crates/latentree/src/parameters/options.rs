@@ -63,7 +63,7 @@ impl FromStr for ParameterMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum HiddenStates {
-    /// Nothing is asked for: 2, and over continuous columns alone hidden variables are Gaussian.
+    /// The default: 2, or Gaussian hidden variables if all columns are continuous.
     #[default]
     Unset,
     /// As many as a search finds.
@@ -73,7 +73,7 @@ pub enum HiddenStates {
 }
 
 impl HiddenStates {
-    /// The number that is asked for.
+    /// The requested number.
     #[must_use]
     pub fn fixed(self) -> Option<usize> {
         match self {

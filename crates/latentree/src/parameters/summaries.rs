@@ -86,7 +86,7 @@ pub(super) struct ObservedChild {
     pub(super) features: Features,
 }
 
-/// What is collected.
+/// The collected statistics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct SummaryPlan {
     pub(super) plan: Plan,

@@ -1,4 +1,4 @@
-//! From statistics to a tree: which learner, on which distances, and what is done to its tree.
+//! From statistics to a tree: the choice of the learner and its distances, and the treatment of its tree.
 //!
 //! # The rule of `auto`
 //! 1. A distance matrix alone: `nj`, as is usual for such matrices; with exact distances of a tree all learners agree.
@@ -53,7 +53,7 @@ pub const MAX_FOR_ALL_PAIRS: usize = 3000;
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum StructureInput<'a> {
-    /// Moments of all rows, and of two halves of them where they are known.
+    /// Moments of all rows and, if known, of two halves of them.
     Moments {
         /// Of all rows.
         whole: &'a PairMoments,

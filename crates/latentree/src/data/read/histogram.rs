@@ -34,7 +34,7 @@ pub(super) fn look(values: &[(f64, u64)]) -> Look {
     }
 }
 
-/// Whether frequencies fall after their peak, which is among the first values, but for what chance does.
+/// Whether frequencies peak among the first values and then fall, up to chance.
 fn thins_out(values: &[(f64, u64)]) -> bool {
     let peak = (0..values.len()).max_by_key(|&ix| (values[ix].1, usize::MAX - ix)).unwrap_or(0);
     let falls = values[peak..].windows(2).all(|pair| {

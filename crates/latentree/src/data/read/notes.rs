@@ -10,7 +10,7 @@ use crate::error::{Error, Result, Shortened};
 /// Columns that a note names; of more it says how many.
 const SHOWN: usize = 5;
 
-/// Notes about the columns of one table, in their order; what many columns have in common is one note.
+/// Notes about the columns of one table, in order. Columns with the same issue share a note.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     notes: Vec<String>,
@@ -19,10 +19,10 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Says so if the table looks like long events.
+    /// Notes that the table looks like long events, if it does.
     ///
     /// # Errors
-    /// [`Error::Data`] if it certainly is: what would be learned from it means nothing.
+    /// [`Error::Data`] if it certainly is: a model of it would be meaningless.
     pub(super) fn look_for_events(&mut self, look: Option<&EventsLook>, columns: &Columns<'_>) -> Result<()> {
         let Some(LooksLike { id, code, is_certain }) = look.and_then(|look| look.verdict(columns.names)) else { return Ok(()) };
         let (id, code) = (&columns.names[id], &columns.names[code]);
@@ -38,7 +38,7 @@ impl Notes {
         Ok(())
     }
 
-    /// Takes in a column that is a variable.
+    /// Adds a column that is a variable.
     pub(super) fn add(&mut self, name: &str, profile: &Profile, n_rows: u64, told: &Told, joined: Option<String>) {
         let name = Shortened(name);
         if told.kind.is_none() {
@@ -53,7 +53,7 @@ impl Notes {
         self.joined(name.0, joined);
     }
 
-    /// Takes in what was said of labels that were joined.
+    /// Adds a note about merged labels.
     pub(super) fn joined(&mut self, name: &str, joined: Option<String>) {
         self.notes.extend(joined.map(|joined| format!("column {:?} {joined}", Shortened(name))));
     }

@@ -34,7 +34,7 @@ const MAGIC: &[u8; 8] = b"LTMOMENT";
 const FORMAT: &str = "latentree moments";
 /// Version written, and newest version read.
 const VERSION: u32 = 1;
-/// Oldest version read, and oldest that reads what is written.
+/// The oldest version that can be read, and the oldest that can read these files.
 const OLDEST: u32 = 1;
 /// Cells written or read at once.
 const CHUNK: usize = 1 << 14;

@@ -50,7 +50,7 @@ impl FromStr for EmStart {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct EmOptions {
-    /// Where it starts; by default from moments, and from a latent class model where no moments are asked for.
+    /// Where it starts; by default from moments, or from a latent class model if the method does not use moments.
     pub start: Option<EmStart>,
     /// How many random starts are tried, 1 to [`MAX_RESTARTS`](limits::MAX_RESTARTS).
     pub restarts: usize,

@@ -60,7 +60,7 @@ impl<'a> Merged<'a> {
         Ok(Self { rows, fewer: merge_rows(rows)? })
     }
 
-    /// These rows instead of others, where there are some.
+    /// These rows instead, if there are any.
     pub(super) fn with(rows: &'a dyn Rows, fewer: Option<Dataset>) -> Self {
         Self { rows, fewer }
     }
@@ -97,7 +97,7 @@ impl Rows for Merged<'_> {
 const MAX_BYTES: usize = 256 << 20;
 /// What a different row takes besides its cells: its place in the index.
 const ROW_BYTES: usize = 96;
-/// Rows looked at before the search is given up.
+/// Number of rows to inspect before giving up.
 const TRIAL_ROWS: u64 = 8192;
 
 /// The different rows of a table, each weighted by how often (with what weights) it stands there; `None` where that would leave more than nine

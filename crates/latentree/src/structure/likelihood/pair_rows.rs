@@ -12,7 +12,7 @@ use crate::moments::PairMoments;
 
 /// Observed variables by which a composite's rows are counted: those with the largest weights.
 const MEMBERS: usize = 8;
-/// A pair is seen in at least so many rows: one that is never seen has correlation 0, of which nothing is known.
+/// Minimum number of rows of a pair. A pair without common rows has correlation 0, with no certainty.
 const MIN_ROWS: f64 = 1.0;
 
 /// Numbers of rows, of weight one each.

@@ -31,7 +31,7 @@ use super::pair_rows::{Members, PairRows};
 #[derive(Debug, Clone)]
 pub(crate) struct Penalty {
     ln_factorials: Vec<f64>,
-    /// What so many hidden nodes cost.
+    /// The cost of this many hidden nodes.
     hidden: Vec<f64>,
 }
 
@@ -74,7 +74,7 @@ impl Penalty {
         0.5 * (loss.max(0.5) / std::f64::consts::PI).ln() - (1.0 - rho.abs()).max(1e-3).ln()
     }
 
-    /// What a whole tree costs, but for the lengths of its edges.
+    /// The cost of a whole tree, without the lengths of its edges.
     pub(crate) fn of(&self, tree: &GaussianTree) -> f64 {
         tree.links.iter().map(|links| self.degree(links.len())).sum::<f64>() + self.hidden(tree.n_hidden())
     }
@@ -111,7 +111,7 @@ struct Proposal {
     between: f64,
 }
 
-/// Improves a fitted tree; `rows` are the numbers of rows that the correlations stand for.
+/// Improves a fitted tree; `rows` are the numbers of rows behind the correlations.
 pub(crate) fn polish(
     tree: &mut GaussianTree,
     correlations: &[f64],
