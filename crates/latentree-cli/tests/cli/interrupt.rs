@@ -82,7 +82,7 @@ fn ctrl_c_ends_a_search_with_its_best_model_and_other_signals_write_nothing() {
 fn an_interrupted_search_goes_on_from_its_checkpoint_to_the_model_of_one_never_interrupted() {
     let folder = Folder::new();
     folder.succeed(
-        "simulate --shape random --observed 20 --family categorical --hidden-states 3 --separation 0.6 --model truth.json --data d.csv --rows 1000",
+        "simulate --shape random --observed 12 --family categorical --hidden-states 3 --separation 0.6 --model truth.json --data d.csv --rows 400",
     );
     folder.succeed("learn d.csv -o whole.json");
     let mut is_over = false;

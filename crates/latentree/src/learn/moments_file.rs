@@ -58,7 +58,7 @@ impl MomentsFile {
             return Ok(Self { pairs, tree: None });
         }
         let wire = Wire::read(&rest).map_err(|error| {
-            Error::format(Place::default(), "latentree moments", format!("the data after the pairs are not readable: {error}"))
+            Error::format(Place::default(), "latentree moments", format!("unreadable data after the end of the pairs: {error}"))
         })?;
         let tree: TreeMoments = wire.accumulator()?;
         if wire.schema != schema_hash(pairs.schema())? || tree.schema() != pairs.schema() {
