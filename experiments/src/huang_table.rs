@@ -47,7 +47,7 @@ pub(crate) struct TableArgs {
 }
 
 /// Most variables for which EM is run, too.
-const MOST_FOR_EM: usize = 100;
+const MAX_FOR_EM: usize = 100;
 
 /// The paper's d, p, structure error, parameter error and seconds.
 const PAPER: [(usize, usize, f64, f64, f64); 7] = [
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &TableArgs) -> Result<Results> {
         let error = comparison.parameters.as_ref().map(of_tables);
         // What counting gives when hidden states are shown, and EM from these tables: where that takes little.
         let (mut counted, mut refined) = (None, None);
-        if !sparse && p <= MOST_FOR_EM {
+        if !sparse && p <= MAX_FOR_EM {
             let inference = Inference::new(&truth);
             let all_nodes = complete(&truth, &mut inference.sampler(rows, args.seed).with_hidden()?)?;
             counted = parameter_error(&truth, &all_nodes)?.as_ref().map(of_tables);

@@ -22,7 +22,7 @@ pub(crate) struct Difference {
 }
 
 /// An edge of the published tree shorter than this share of its longest way says nothing about its split.
-const LEAST_SHARE: f64 = 1e-6;
+const MIN_SHARE: f64 = 1e-6;
 
 fn read_newick(path: &Path) -> Result<Tree> {
     let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
@@ -79,7 +79,7 @@ fn compare(name: &'static str, distances: &Path, newick: &Path) -> Result<Differ
     let (ours, theirs) = (learned.splits(), published.splits());
     let longest = distances.lower().iter().copied().fold(0.0, f64::max);
     let mut missing = only_in(&published, &learned);
-    missing.retain(|(length, _)| *length > LEAST_SHARE * longest);
+    missing.retain(|(length, _)| *length > MIN_SHARE * longest);
     Ok(Difference {
         name,
         leaves: distances.len(),

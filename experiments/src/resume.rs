@@ -22,7 +22,8 @@ pub(crate) struct ResumeArgs {
     seed: u64,
 }
 
-const WAYS: [(&str, &str); 4] = [
+const WAYS: [(&str, &str); 5] = [
+    ("default search", ""),
     ("EM from random starts", "--structure clnj --parameters em --start random --restarts 8 --hidden-states 3"),
     ("search by BIC", "--select bic"),
     ("search by validation", "--select validation --validation 0.2"),

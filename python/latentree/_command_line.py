@@ -13,9 +13,14 @@ from ._latentree import run_command_line
 STOPPED = 130
 
 
+def _stop(number: int, _frame: object) -> None:
+    """Ends the command without its outputs, unlike Ctrl-C, which ends a search with its best model."""
+    raise SystemExit(128 + number)
+
+
 @contextmanager
 def _signals_that_stop() -> Iterator[None]:
-    """Lets SIGTERM and SIGHUP interrupt as Ctrl-C does. What the process was started with ignored stays ignored."""
+    """Catches the signals that end the command. What the process was started with ignored stays ignored."""
     before = {}
     if threading.current_thread() is threading.main_thread():
         signals = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -23,7 +28,7 @@ def _signals_that_stop() -> Iterator[None]:
         before = {it: signal.getsignal(it) for it in signals if signal.getsignal(it) not in (signal.SIG_IGN, None)}
     try:
         for it in before:
-            signal.signal(it, signal.default_int_handler)
+            signal.signal(it, signal.default_int_handler if it == signal.SIGINT else _stop)
         yield
     finally:
         for it, handler in before.items():
@@ -35,5 +40,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _signals_that_stop():
             return run_command_line(list(sys.argv[1:] if arguments is None else arguments))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         return STOPPED

@@ -132,7 +132,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     n_jobs : int, optional
         Number of threads; None and -1 mean all cores.
     verbose : bool, default=False
-        Show a progress bar in the terminal or notebook if fitting takes more than a second.
+        Show a progress bar in the terminal or notebook if fitting takes more than a second, with an estimate of
+        the remaining time.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ __version__: str
 
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
-_Display = Callable[[str, int, int | None], None] | None
+_Display = Callable[[str, int, int | None, str], None] | None
 
 class Table:
     @staticmethod

@@ -68,6 +68,21 @@ def test_a_bar_is_drawn_on_a_terminal_and_wiped_away(monkeypatch):
     assert lines[-1] == "" and lines[-2].strip() == ""
 
 
+def test_a_bar_tells_the_remaining_time_and_the_step(monkeypatch):
+    terminal, now = Terminal(), [0.0]
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("latentree._progress.time.monotonic", lambda: now[0])
+    with Progress(delay=0.0) as progress:
+        progress("rows", 0, None)
+        now[0] = 100.0
+        progress("search", 0, 8)
+        now[0] = 110.0
+        # A quarter of the stage took 10 seconds, so the rest takes 30.
+        progress("search", 2, 8, "sweep 2")
+    lines = terminal.getvalue().split("\r")
+    assert "left" not in lines[2] and "25% about 30 s left; sweep 2" in lines[3]
+
+
 def test_a_file_gets_no_bar(monkeypatch):
     file = io.StringIO()
     monkeypatch.setattr(sys, "stderr", file)
@@ -82,7 +97,7 @@ def test_a_bar_shows_the_stages_of_the_work(monkeypatch):
 
     stages = []
     rows = np.random.default_rng(0).integers(2, size=(3000, 60))
-    _latentree.learn(read(rows).table([]), {"n_states": 3}, None, 1, lambda stage, done, total: stages.append(stage))
+    _latentree.learn(read(rows).table([]), {"n_states": 3}, None, 1, lambda stage, done, total, step: stages.append(stage))
     # Whoever shows progress looks now and then: a short stage may be over before it is seen.
     assert "likelihood" in stages, stages
     terminal = Terminal()

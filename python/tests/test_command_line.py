@@ -1,5 +1,6 @@
 """The command that comes with the package does what the program does: same bytes, same exit codes, same end at Ctrl-C."""
 
+import json
 import os
 import re
 import shutil
@@ -143,6 +144,34 @@ def test_a_signal_to_stop_leaves_no_partial_file(command, tmp_path, name):
     code, said, left = start_and_stop(command, tmp_path, getattr(signal, name))
     assert (code, left) == (130, set())
     assert said.startswith(b"error: ") and b"Traceback" not in said
+
+
+@on_posix
+def test_ctrl_c_ends_a_search_with_its_best_model_and_sigterm_writes_nothing(tmp_path):
+    simulate = "simulate --shape random --observed 80 --family categorical --states 3 --hidden-states 3 --separation 0.6"
+    assert run(MODULE, *simulate.split(), *"--rows 4000 --model t.json --data d.csv".split(), folder=tmp_path).returncode == 0
+
+    def signalled(number, after):
+        with subprocess.Popen([*MODULE, *"learn d.csv -o m.json --quiet --json".split()], cwd=tmp_path, stdout=subprocess.PIPE) as child:
+            time.sleep(after)
+            child.send_signal(number)
+            printed = json.loads(child.stdout.read())
+            return child.wait(timeout=60), printed
+
+    # Later and later, until the search has a model by then.
+    after = 0.5
+    while True:
+        code, printed = signalled(signal.SIGINT, after)
+        assert code == 130
+        if "error" not in printed:
+            break
+        assert not (tmp_path / "m.json").exists()
+        after *= 1.5
+    assert printed["interrupted"] is True
+    assert json.loads((tmp_path / "m.json").read_text())["provenance"]["interrupted"] is True
+    (tmp_path / "m.json").unlink()
+    code, printed = signalled(signal.SIGTERM, after)
+    assert code == 130 and "error" in printed and not (tmp_path / "m.json").exists()
 
 
 @on_posix

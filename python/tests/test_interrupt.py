@@ -76,7 +76,7 @@ def test_a_failing_progress_display_stops_the_work():
     rows = np.random.default_rng(0).integers(2, size=(3000, 80))
     options = {"em_tolerance": 0.0, "em_iterations": 100000, "n_states": 3}
 
-    def display(stage, done, total):
+    def display(stage, done, total, step):
         raise RuntimeError("no screen")
 
     with pytest.raises(RuntimeError, match="no screen"):

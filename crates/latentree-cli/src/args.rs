@@ -54,7 +54,7 @@ pub(crate) struct Global {
 
 /// Numbers of rows that can be drawn.
 fn drawn_rows() -> clap::builder::RangedU64ValueParser {
-    clap::value_parser!(u64).range(..=latentree::limits::MOST_DRAWN_ROWS)
+    clap::value_parser!(u64).range(..=latentree::limits::MAX_DRAWN_ROWS)
 }
 
 /// How a data file is read. Options that were passed become part of a model's provenance.
@@ -268,6 +268,10 @@ pub(crate) struct LearnArgs {
     /// Repeat the run of this model, with its learning and reading options, except for those passed here
     #[arg(long, value_name = "MODEL", conflicts_with = "distances")]
     pub(crate) from: Option<PathBuf>,
+    /// With --from, options that return to their defaults instead of being repeated: names without dashes, such as structure,kind;
+    /// tree forgets a tree that was given
+    #[arg(long, value_name = "OPTION,OPTION", value_delimiter = ',', requires = "from")]
+    pub(crate) reset: Vec<String>,
     /// Output file: a model as JSON, or the tree in the format of the extension
     #[arg(short, long, value_name = "MODEL", required_unless_present = "candidates")]
     pub(crate) output: Option<PathBuf>,

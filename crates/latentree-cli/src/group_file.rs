@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A file of groups and, where the user names them, its columns of items and groups.
+/// A file of groups and, if the user names them, its columns of items and groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GroupFile {
     file: PathBuf,
@@ -26,7 +26,7 @@ impl GroupFile {
 impl FromStr for GroupFile {
     type Err = Infallible;
 
-    /// What follows the last colon names columns if it is two names with a comma between them, unless the whole is a file.
+    /// Text after the last colon names columns if it is two comma-separated names, unless the whole text is the path of a file.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let named = text.rsplit_once(':').and_then(|(file, columns)| {
             let (item, group) = columns.split_once(',')?;

@@ -18,7 +18,7 @@ const fn flag(path: &'static str, flag: &'static str, value: &'static str, help:
     LearnFlag { path, flag, value, help }
 }
 
-/// All of them, in the order of the help.
+/// All flags, in the order of the help.
 #[rustfmt::skip]
 pub(crate) const LEARN_FLAGS: [LearnFlag; 23] = [
     flag("structure.learner", "structure", "NAME", "Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind, plrg, reg-clrg, reg-clnj, hclt or levels [default: auto]"),
@@ -31,7 +31,7 @@ pub(crate) const LEARN_FLAGS: [LearnFlag; 23] = [
     flag("structure.tau", "tau", "LENGTH", "Maximum distance used to find families (rg, clrg, plrg) [default: from standard errors]"),
     flag("structure.contract", "contract", "CORRELATION", "Merge adjacent nodes whose correlation exceeds this; none or 0 merges none [default: 0.9; none for auto and likelihood; only edges of length zero with --distances]"),
     flag("structure.bootstrap", "bootstrap", "N", "Share of this many bootstrap replicates that have each split, 1 to 100000"),
-    flag("structure.collapse", "collapse", "SUPPORT", "Take out splits whose support is below this, 0 to 1; 0 takes out none [default: those below 0.5 whose removal does not lower BIC; none of --tree and of a named --structure]"),
+    flag("structure.collapse", "collapse", "SUPPORT", "Remove splits with less support than this, 0 to 1; 0 removes none [default: 0.5, unless the removal lowers BIC; none with --tree or a named --structure]"),
     flag("parameters.method", "parameters", "HOW", "Method for the parameters: auto, moments+em, moments, em, distances or none [default: auto]"),
     flag("parameters.decomposition", "decomposition", "NAME", "Decomposition of third moments: sidiwo, tpm, svd, svtd or als [default: sidiwo]"),
     flag("parameters.alignment", "alignment", "NAME", "How hidden states from moments are aligned between tables: linear (by construction) or huang (triplets, aligned afterwards with sampled states) [default: linear]"),
@@ -46,6 +46,11 @@ pub(crate) const LEARN_FLAGS: [LearnFlag; 23] = [
     flag("selection.accept", "accept", "V3,V7", "With reg-clrg and reg-clnj, accept only the candidates of these inner nodes"),
 ];
 
+/// The path of the option that a flag, without its dashes, sets.
+pub(crate) fn path_of(flag: &str) -> Option<&'static str> {
+    LEARN_FLAGS.iter().find(|it| it.flag == flag).map(|it| it.path)
+}
+
 /// The options that were given, by their paths.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LearnOptionArgs {
@@ -53,12 +58,12 @@ pub(crate) struct LearnOptionArgs {
 }
 
 impl LearnOptionArgs {
-    /// What was given for an option.
+    /// The given value of an option.
     pub(crate) fn get(&self, path: &str) -> Option<&Value> {
         self.given.iter().find(|(given, _)| *given == path).map(|(_, value)| value)
     }
 
-    /// Sets what was given, except for the options of some paths.
+    /// Sets the given options, except for some paths.
     pub(crate) fn apply(&self, options: &mut LearnOptions, except: &[&str]) -> latentree::Result<()> {
         let given = self.given.iter().filter(|(path, _)| !except.contains(path));
         given.clone().try_for_each(|(path, value)| options.set(path, value.clone()))
@@ -98,12 +103,12 @@ impl FromArgMatches for LearnOptionArgs {
     }
 }
 
-/// Whether a flag takes several names with commas between them.
+/// Whether a flag takes several comma-separated names.
 fn is_list(value: &str) -> bool {
     value.contains(',')
 }
 
-/// A number where the text is one.
+/// The text as a number if it is one.
 fn read(text: &str) -> Value {
     match (text.parse::<u64>(), text.parse::<i64>(), text.parse::<f64>()) {
         (Ok(whole), ..) => whole.into(),
@@ -113,11 +118,11 @@ fn read(text: &str) -> Value {
     }
 }
 
-/// How the command line spells the options of a message.
+/// Replaces the paths of options in a message by flags.
 pub(crate) fn with_flags(message: &str) -> String {
     const OTHERS: [&str; 6] = ["read", "learn", "sample", "export", "read_model", "impute"];
     latentree::spelled(message, |path| {
-        // What the command line itself refuses has its spelling already.
+        // Errors of the command line itself already name flags.
         if path.starts_with('-') || path == "output" {
             return Some(path.to_owned());
         }
@@ -132,7 +137,7 @@ pub(crate) fn with_flags(message: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Options that only programs set, and those with a flag of every verb or of reading.
+    /// Options without a flag, and those whose flag belongs to all commands or to reading.
     const WITHOUT_FLAG: [&str; 4] = ["distance.clip", "distance.rare_weight", "seed", "weight_kind"];
 
     #[test]

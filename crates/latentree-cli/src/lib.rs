@@ -1,19 +1,20 @@
-//! The `latentree` command line as a library: the verbs over the `latentree` crate, for the program and for the Python package's
-//! command.
+//! The `latentree` command line as a library, for the program and for the command of the Python package.
 //!
-//! [`main_with`] is all there is to it: arguments in, an [`ExitStatus`] out. It never ends the process by itself, except where a
-//! step does not stop after [`request_stop`].
+//! [`main_with`] takes the arguments and returns an [`ExitStatus`]. It does not end the process itself, unless a step does not stop
+//! after [`request_stop`].
 
 mod args;
 mod commands;
 mod group_file;
 mod learn_options;
 mod printer;
+mod progress;
 mod signals;
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write as _};
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
@@ -21,23 +22,23 @@ use clap::Parser;
 
 use args::Cli;
 use printer::Printer;
-pub use signals::{Signals, request_stop};
+pub use signals::{Signals, request_interrupt, request_stop};
 
 /// How the command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// The work is done.
+    /// Success.
     Success,
-    /// A bug of ours.
+    /// A bug in latentree.
     Bug,
-    /// The user's mistake, or something outside that failed.
+    /// Invalid input or options, or a failure outside the program.
     Failure,
-    /// The user stopped it.
+    /// Stopped by the user or the system.
     Stopped,
 }
 
 impl ExitStatus {
-    /// The number that the shell sees.
+    /// The exit code.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -55,13 +56,17 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
-/// What stops a verb.
+/// Why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The library's error.
+    /// An error of the library.
     Library(latentree::Error),
     /// Standard output could not be written.
     Output(io::Error),
+    /// Ctrl-C ended a search early; its model is written and shown.
+    Interrupted,
+    /// A signal stopped the command between two outputs.
+    Unfinished { written: PathBuf, missing: PathBuf },
 }
 
 impl From<latentree::Error> for Failure {
@@ -76,11 +81,10 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Runs the command with its arguments, the first of which is the program's name. Results are on standard output when this
-/// returns.
+/// Runs the command with its arguments; the first is the name of the program. Standard output is flushed before this returns.
 ///
-/// Only one command may run at a time in a process: they share the signals and the panic hook, which is the caller's again
-/// afterwards.
+/// Only one command may run at a time in a process, because commands share the signals and the panic hook. The caller's hook is
+/// restored afterwards.
 ///
 /// # Example
 /// ```
@@ -89,26 +93,47 @@ impl From<io::Error> for Failure {
 /// assert_eq!(main_with(["latentree", "learn"].map(Into::into), Signals::Leave), ExitStatus::Failure);
 /// ```
 pub fn main_with(args: impl IntoIterator<Item = OsString>, signals: Signals) -> ExitStatus {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let is_json = args.iter().any(|arg| arg == "--json");
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help, the version, or the user's mistake. What cannot be printed has no other place to go.
+            // Help, the version, or a usage error. If it cannot be printed, there is nowhere else to report it.
             let _ = error.print();
+            if is_json && error.exit_code() != 0 {
+                let _ = printer::print_error_object(&usage_message(&error));
+            }
             let _ = io::stdout().flush();
             return if error.exit_code() == 0 { ExitStatus::Success } else { ExitStatus::Failure };
         }
     };
+    // This must come before the printer starts a thread, which would otherwise receive the signals.
+    let is_caught = signals::begin(signals);
     let printer = Printer::new(&cli.global);
-    signals::begin(signals, &printer);
+    if !is_caught && printer.shows_progress() {
+        printer.note("Ctrl-C cannot be caught here; partial files may be left");
+    }
     let outcome = catching_panics(|| run(cli, &printer));
     let status = status_of(outcome, &printer);
     signals::end();
     status
 }
 
+/// The message of a usage error, without the usage text.
+fn usage_message(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let message = text.split("\n\nUsage:").next().unwrap_or(&text);
+    message.trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn status_of(outcome: Result<Result<(), Failure>, String>, printer: &Printer) -> ExitStatus {
     match outcome {
         Ok(Ok(())) => ExitStatus::Success,
+        Ok(Err(Failure::Interrupted)) => ExitStatus::Stopped,
+        Ok(Err(Failure::Unfinished { written, missing })) => {
+            printer.error(&format!("stopped; {} is written, {} is not", written.display(), missing.display()));
+            ExitStatus::Stopped
+        }
         Ok(Err(Failure::Output(error))) if error.kind() == ErrorKind::BrokenPipe => ExitStatus::Success,
         Ok(Err(Failure::Output(error))) => {
             printer.error(&format!("cannot write to standard output: {error}"));
@@ -119,9 +144,13 @@ fn status_of(outcome: Result<Result<(), Failure>, String>, printer: &Printer) ->
         {
             ExitStatus::Success
         }
+        Ok(Err(Failure::Library(error))) if error.is_cancelled() => {
+            printer.error("stopped; nothing was written");
+            ExitStatus::Stopped
+        }
         Ok(Err(Failure::Library(error))) => {
             printer.error(&error.to_string());
-            if error.is_cancelled() { ExitStatus::Stopped } else { ExitStatus::Failure }
+            ExitStatus::Failure
         }
         Err(panic) => {
             printer.error(&format!("{panic}\nthis is a bug in latentree; please report it"));
@@ -130,10 +159,10 @@ fn status_of(outcome: Result<Result<(), Failure>, String>, printer: &Printer) ->
     }
 }
 
-/// Does the work; if it panics, the message of the panic.
+/// Runs `work`, and returns the message if it panics.
 ///
-/// A panic is kept, not printed: readers catch those of file libraries on damaged files and report an error of their own. One
-/// that gets here is a bug of ours. The hook that was there before is there again afterwards.
+/// Panics are not printed, because readers catch panics of file libraries on damaged files and report an error instead. A panic that
+/// reaches this function is a bug. The previous hook is restored afterwards.
 fn catching_panics<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static PANIC: Mutex<String> = Mutex::new(String::new());
     let before = std::panic::take_hook();
@@ -152,7 +181,7 @@ fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
     }
     let pool = pool.build().map_err(|error| latentree::Error::option("--threads", error.to_string()))?;
     pool.install(|| commands::run(cli, printer))?;
-    // A process that is not ours to end may never flush it.
+    // The process may belong to a caller that never flushes it.
     io::stdout().flush()?;
     Ok(())
 }

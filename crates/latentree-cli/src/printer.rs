@@ -2,37 +2,35 @@
 #![expect(clippy::print_stderr, reason = "this is the one place that prints")]
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use latentree::Observer;
 use serde_json::Value;
 
 use crate::args::Global;
 use crate::learn_options::with_flags;
+use crate::progress::Progress;
+use crate::signals;
 
 /// Prints results and notes, and shows progress.
 pub(crate) struct Printer {
     json: bool,
     quiet: bool,
-    progress: bool,
-    stage: Mutex<Option<Stage>>,
+    progress: Option<Progress>,
     has_result: AtomicBool,
-}
-
-struct Stage {
-    name: String,
-    total: Option<u64>,
-    begun: Instant,
-    bar: Option<ProgressBar>,
+    said_interrupted: AtomicBool,
 }
 
 impl Printer {
     pub(crate) fn new(global: &Global) -> Self {
-        let progress = !global.quiet && !global.json && io::stderr().is_terminal();
-        Self { json: global.json, quiet: global.quiet, progress, stage: Mutex::new(None), has_result: AtomicBool::new(false) }
+        let is_shown = !global.quiet && !global.json && io::stderr().is_terminal();
+        Self {
+            json: global.json,
+            quiet: global.quiet,
+            progress: is_shown.then(Progress::new),
+            has_result: AtomicBool::new(false),
+            said_interrupted: AtomicBool::new(false),
+        }
     }
 
     /// Whether the result is printed as JSON.
@@ -40,12 +38,12 @@ impl Printer {
         self.json
     }
 
-    /// Whether progress is shown: somebody is watching.
+    /// Whether progress is shown.
     pub(crate) fn shows_progress(&self) -> bool {
-        self.progress
+        self.progress.is_some()
     }
 
-    /// Prints the result: the JSON object, or what `human` writes.
+    /// Prints the result: the JSON object, or the output of `human`.
     pub(crate) fn result(&self, json: &Value, human: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         self.finish();
         let mut out = io::stdout().lock();
@@ -63,69 +61,59 @@ impl Printer {
         out.flush()
     }
 
-    /// Something the user should know, on standard error.
+    /// Prints a note on standard error.
     pub(crate) fn note(&self, message: &str) {
         if !self.quiet {
             let message = with_flags(message);
-            let stage = self.stage.lock();
-            let bar = stage.as_ref().ok().and_then(|stage| stage.as_ref()).and_then(|stage| stage.bar.clone());
-            match bar {
-                Some(bar) => bar.suspend(|| eprintln!("note: {message}")),
+            match &self.progress {
+                Some(progress) => progress.suspended(|| eprintln!("note: {message}")),
                 None => eprintln!("note: {message}"),
             }
         }
     }
 
-    /// An error, on standard error; with `--json` also as the one object on standard output, unless a result is there already.
+    /// Prints an error on standard error and, with `--json`, as the one object on standard output, unless a result was printed.
     pub(crate) fn error(&self, message: &str) {
         self.finish();
         let message = with_flags(message);
         eprintln!("error: {message}");
         if self.json && !self.has_result.load(Ordering::Relaxed) {
-            let object = serde_json::json!({"error": message});
-            // What cannot be written there has been said on standard error.
-            let mut out = io::stdout().lock();
-            let _ = writeln!(out, "{object}").and_then(|()| out.flush());
+            // The message is already on standard error.
+            let _ = print_error_object(&message);
+        }
+    }
+
+    /// Notes once that Ctrl-C ends the search with its best model.
+    fn say_interrupted(&self) {
+        let is_ending = signals::is_interrupted() && signals::has_model() && !signals::is_stopped();
+        if is_ending && !self.said_interrupted.swap(true, Ordering::Relaxed) {
+            self.note("interrupted: the search ends with its best model so far; press Ctrl-C again to quit without it");
         }
     }
 
     fn finish(&self) {
-        if let Ok(mut stage) = self.stage.lock()
-            && let Some(Stage { bar: Some(bar), .. }) = stage.take()
-        {
-            bar.finish_and_clear();
+        if let Some(progress) = &self.progress {
+            progress.end();
         }
     }
 }
 
 impl Observer for Printer {
     fn stage(&self, name: &str, total: Option<u64>) {
-        self.finish();
-        if let Ok(mut stage) = self.stage.lock() {
-            *stage = Some(Stage { name: name.to_owned(), total, begun: Instant::now(), bar: None });
+        if let Some(progress) = &self.progress {
+            progress.begin(name, total);
         }
     }
 
     fn progress(&self, done: u64) {
-        if !self.progress {
-            return;
+        if let Some(progress) = &self.progress {
+            progress.done(done);
         }
-        if let Ok(mut stage) = self.stage.lock()
-            && let Some(stage) = stage.as_mut()
-        {
-            if stage.bar.is_none() && stage.begun.elapsed() > Duration::from_secs(1) {
-                let bar = stage.total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-                let template =
-                    if stage.total.is_some() { "{msg} [{bar:32}] {human_pos}/{human_len} {eta}" } else { "{msg} {human_pos}" };
-                if let Ok(style) = ProgressStyle::with_template(template) {
-                    bar.set_style(style);
-                }
-                bar.set_message(stage.name.clone());
-                stage.bar = Some(bar);
-            }
-            if let Some(bar) = &stage.bar {
-                bar.set_position(done);
-            }
+    }
+
+    fn step(&self, name: &str) {
+        if let Some(progress) = &self.progress {
+            progress.step(name);
         }
     }
 
@@ -134,8 +122,25 @@ impl Observer for Printer {
     }
 
     fn cancelled(&self) -> bool {
-        crate::signals::is_stopped()
+        self.say_interrupted();
+        signals::is_stopped()
     }
+
+    fn stop_early(&self) -> bool {
+        self.say_interrupted();
+        signals::is_interrupted()
+    }
+
+    fn model_found(&self) {
+        signals::model_found();
+    }
+}
+
+/// Prints an error as a JSON object on standard output.
+pub(crate) fn print_error_object(message: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", serde_json::json!({"error": message}))?;
+    out.flush()
 }
 
 /// An aligned table without lines; columns from `numbers` on are right-aligned.
@@ -154,7 +159,7 @@ pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, numbers: usize) -> 
     text.collect::<Vec<_>>().join("\n")
 }
 
-/// A number as people read it: few digits, no noise.
+/// A number with the few digits that matter to a reader.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     if value.is_nan() {
@@ -170,7 +175,7 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// A user's name cut to a width that keeps a table readable, without characters that disturb a terminal.
+/// A name without control characters, truncated to keep tables readable.
 pub(crate) fn shown(name: &str) -> String {
     const WIDTH: usize = 40;
     let clean: String = name.chars().map(|it| if it.is_control() { '·' } else { it }).collect();

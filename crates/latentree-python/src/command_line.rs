@@ -5,17 +5,17 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use latentree_cli::{Signals, main_with, request_stop};
-use pyo3::exceptions::PyRuntimeError;
+use latentree_cli::{Signals, main_with, request_interrupt, request_stop};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
-/// How often signals are looked for.
+/// How often to check for signals.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs the command with arguments as in `sys.argv[1:]`; gives its exit status.
+/// Runs the command with arguments as in `sys.argv[1:]` and returns its exit status.
 ///
-/// It runs on another thread. This one looks for signals: whatever a handler of Python raises asks the command to stop, so that
-/// files in the making are removed before this returns.
+/// It runs on another thread while this one checks for signals. A `KeyboardInterrupt` that a Python handler raises interrupts the
+/// command, and any other exception stops it; both remove temporary files before this returns.
 #[pyfunction]
 pub(crate) fn run_command_line(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
     let (sender, receiver) = sync_channel(1);
@@ -32,8 +32,10 @@ pub(crate) fn run_command_line(py: Python<'_>, arguments: Vec<OsString>) -> PyRe
             Err(RecvTimeoutError::Disconnected) => return Err(PyRuntimeError::new_err("the working thread has ended")),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if py.check_signals().is_err() {
-            request_stop();
+        match py.check_signals() {
+            Ok(()) => {}
+            Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => request_interrupt(),
+            Err(_) => request_stop(),
         }
     }
 }

@@ -8,7 +8,7 @@ use pyo3::PyErr;
 use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::pyfunction;
 
-/// What a call gives, or the library's error.
+/// The result of a call, or the library's error.
 pub(crate) struct Failure(Error);
 
 impl From<Error> for Failure {
@@ -29,12 +29,12 @@ impl From<Failure> for PyErr {
     }
 }
 
-/// The error of Python for one of the library.
+/// Converts an error of the library to a Python exception.
 pub(crate) fn to_python(error: Error) -> PyErr {
     Failure(error).into()
 }
 
-/// Sentences that speak of files, and what to say to callers of Python instead.
+/// Sentences about files, and their replacements for Python callers.
 const PHRASES: [(&str, &str); 10] = [
     ("learn its parameters first, with this tree as `learn.tree`", "learn its parameters first: LatentTree(tree=...).fit(X)"),
     ("write missing values as an empty field", "write missing values as NaN or None"),
@@ -48,7 +48,7 @@ const PHRASES: [(&str, &str); 10] = [
     ("learn from the data", "fit rows"),
 ];
 
-/// The options of learning and the arguments that set them.
+/// The learning options and the arguments that set them.
 pub(crate) const ARGUMENTS: [(&str, &str); 25] = [
     ("structure.learner", "structure"),
     ("structure.contract", "contract"),
@@ -77,7 +77,7 @@ pub(crate) const ARGUMENTS: [(&str, &str); 25] = [
     ("seed", "random_state"),
 ];
 
-/// Other options of the library that have another name in Python than the last part of their path.
+/// Other options whose name in Python differs from the last part of their path.
 const NAMES: [(&str, &str); 4] = [
     ("read.weights", "sample_weight"),
     ("read.unseen", "handle_unknown"),
@@ -120,8 +120,8 @@ const VALUES: [&str; 26] = [
     "validation",
 ];
 
-/// A message for callers of Python: options have the names of Python's arguments (`n_states` for `parameters.hidden_states`) and
-/// their values are quoted, and nothing is said of files where a table was given.
+/// A message for Python callers: options are named by their arguments (`n_states` for `parameters.hidden_states`), values are quoted,
+/// and files are not mentioned if the input was a table.
 pub(crate) fn with_python_names(message: &str) -> String {
     // Marks where values may follow: no message has this character.
     const MARK: char = '\u{1}';
@@ -141,7 +141,7 @@ pub(crate) fn with_python_names(message: &str) -> String {
     text
 }
 
-/// Writes the values that follow an option, `="em" or "moments+em"`; gives what comes after them.
+/// Writes the values that follow an option, `="em" or "moments+em"`, and returns the rest.
 fn quote_values<'a>(after: &'a str, text: &mut String) -> &'a str {
     let mut rest = after;
     let mut is_first = true;
@@ -159,13 +159,13 @@ fn quote_values<'a>(after: &'a str, text: &mut String) -> &'a str {
     }
 }
 
-/// What callers of Python are told for a message of the library.
+/// Converts a message of the library for Python callers.
 #[pyfunction]
 pub(crate) fn python_message(message: &str) -> String {
     with_python_names(message)
 }
 
-/// The error of a panic, which is a bug of ours.
+/// The exception for a panic, which is a bug in latentree.
 pub(crate) fn bug(panic: &(dyn Any + Send)) -> PyErr {
     let message = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     let message = message.unwrap_or("no message");

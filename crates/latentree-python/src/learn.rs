@@ -35,7 +35,7 @@ fn learning(options: &Bound<'_, PyDict>) -> PyResult<Learning> {
     Ok(Learning::with_options(found).memory(memory))
 }
 
-/// A value of Python as the library takes it.
+/// Converts a Python value for the library.
 fn json(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if value.is_instance_of::<PyBool>() {
         return Err(refused(name, value, "a name or a number"));
@@ -64,7 +64,7 @@ fn json(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
     }
 }
 
-/// A value of another type than the option's is a `TypeError`, one out of its range a `ValueError`.
+/// A value of the wrong type is a `TypeError`, a value out of range a `ValueError`.
 fn wrong(error: latentree::Error, value: &Bound<'_, PyAny>) -> PyErr {
     let message = with_python_names(&error.to_string());
     let is_fraction = !value.is_instance_of::<PyString>() && value.extract::<i64>().is_err() && value.extract::<u64>().is_err();
@@ -85,13 +85,13 @@ pub(crate) fn option_paths() -> Vec<String> {
     LearnOptions::paths()
 }
 
-/// The arguments of Python and the options that they set.
+/// The Python arguments and the options that they set.
 #[pyfunction]
 pub(crate) fn option_arguments() -> Vec<(String, String)> {
     ARGUMENTS.iter().map(|(path, name)| ((*name).to_owned(), (*path).to_owned())).collect()
 }
 
-/// The result: the model, and what the command line prints as JSON.
+/// The result: the model, and the JSON summary of the command line.
 fn finish(mut learned: Learned) -> (Model, String) {
     learned.warnings.iter_mut().for_each(|warning| *warning = with_python_names(warning));
     let report = learned.to_json();
@@ -133,7 +133,7 @@ pub(crate) fn learn(
     Ok(finish(learned))
 }
 
-/// Learns a tree from distances; NaN is no distance.
+/// Learns a tree from distances; NaN marks a missing distance.
 #[pyfunction]
 #[pyo3(signature = (names, distances, options, n_jobs=0, display=None))]
 pub(crate) fn learn_distances(

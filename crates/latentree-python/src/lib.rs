@@ -1,12 +1,12 @@
-//! The Python module `latentree._latentree`: conversions only. What users see is in `python/latentree`.
+//! The Python module `latentree._latentree`: conversions only. The public interface is in `python/latentree`.
 //!
-//! - [`table`]: arrays of numpy become a [`Table`](table::Table);
+//! - [`table`]: NumPy arrays become a [`Table`](table::Table);
 //! - [`learn`]: a table, moments or distances become a [`Model`](model::Model);
-//! - [`model`]: what a model is asked;
-//! - [`moments`]: statistics that update, merge and travel as bytes;
+//! - [`model`]: queries to a model;
+//! - [`moments`]: statistics that can be updated, merged and serialised;
 //! - [`command_line`]: the command `latentree`;
-//! - [`worker`]: all work is done on other threads, with the interpreter free, and stops at Ctrl-C;
-//! - [`error`]: the library's errors as Python's.
+//! - [`worker`]: runs all work on other threads, without holding the interpreter lock, and stops at Ctrl-C;
+//! - [`error`]: conversion of errors.
 
 mod command_line;
 mod error;

@@ -18,13 +18,13 @@ use crate::learn::read_tree;
 use crate::table::Table;
 use crate::worker;
 
-/// A latent tree model, or a tree alone.
+/// A latent tree model, or only a tree.
 #[pyclass(frozen, module = "latentree._latentree")]
 pub(crate) struct Model {
     file: Arc<ModelFile>,
 }
 
-/// Numbers row by row, and how many there are in each.
+/// Numbers in row-major order, and the number of columns.
 type Matrix<'py> = Bound<'py, PyArray2<f64>>;
 /// A node: name, whether it is observed, kind, labels.
 type NodeParts = (String, bool, Option<&'static str>, Option<Vec<String>>);
@@ -33,8 +33,8 @@ type EdgeParts = (String, String, Option<f64>, Option<f64>);
 /// A column: name, kind, labels.
 type ColumnParts = (String, &'static str, Option<Vec<String>>);
 
-/// The longest Newick file that is read.
-const MOST_NEWICK: u64 = 1 << 30;
+/// Maximum size of a Newick file.
+const MAX_NEWICK: u64 = 1 << 30;
 
 impl Model {
     pub(crate) fn new(file: ModelFile) -> Self {
@@ -73,7 +73,7 @@ fn matrix(py: Python<'_>, values: Vec<f64>, n_rows: usize, n_columns: usize) -> 
     PyArray1::from_vec(py, values).reshape([n_rows, n_columns])
 }
 
-/// Asks a model about every batch of a table, in order.
+/// Runs a query on every batch of a table, in order.
 fn over_batches(
     file: &ModelFile,
     table: &latentree::data::Dataset,
@@ -102,7 +102,7 @@ impl Model {
         guarded(|| {
             if Format::by_ending(&path) == Some(Format::Newick) {
                 let mut text = String::new();
-                let mut file = latentree::file::open(&path).map_err(to_python)?.take(MOST_NEWICK);
+                let mut file = latentree::file::open(&path).map_err(to_python)?.take(MAX_NEWICK);
                 file.read_to_string(&mut text).map_err(|error| to_python(Error::io("read", &path)(error)))?;
                 let tree = read_tree(&text).map_err(|error| to_python(error.in_file(&path)))?;
                 return Ok(Self::new(tree.into()));
@@ -132,7 +132,7 @@ impl Model {
         })
     }
 
-    /// Writes the model in a format, or nothing when something fails.
+    /// Writes the model in a format. No file is written on failure.
     fn write(&self, path: PathBuf, format: &str) -> PyResult<()> {
         guarded(|| {
             let format: Format = format.parse().map_err(to_python)?;
@@ -140,7 +140,7 @@ impl Model {
         })
     }
 
-    /// Whether there are tables, not a tree alone.
+    /// Whether there are tables, not only a tree.
     #[getter]
     fn has_tables(&self) -> bool {
         matches!(&*self.file, ModelFile::LatentTree(_))
@@ -172,7 +172,7 @@ impl Model {
         parts.collect()
     }
 
-    /// The edges, from parent to child where the model is rooted.
+    /// The edges, from parent to child if the model is rooted.
     fn edges(&self) -> Vec<EdgeParts> {
         let tree = self.file.tree();
         let model = latent_tree(&self.file).ok();
@@ -195,7 +195,7 @@ impl Model {
         roots.into_iter().map(|root| tree.name(root).to_owned()).collect()
     }
 
-    /// The columns of the data; empty where they are not known.
+    /// The columns of the data; empty if unknown.
     fn columns(&self) -> Vec<ColumnParts> {
         let schema = match &*self.file {
             ModelFile::LatentTree(model) => Some(model.schema()),
@@ -312,7 +312,7 @@ impl Model {
         matrix(py, values, n_rows, n_columns)
     }
 
-    /// Draws rows: codes or numbers of all columns, and of the hidden nodes after them if asked for.
+    /// Draws rows: codes or numbers of all columns, followed by the hidden nodes if requested.
     fn sample<'py>(
         &self,
         py: Python<'py>,
@@ -390,13 +390,13 @@ impl Model {
         })
     }
 
-    /// What is to be said of badly explained pairs among these columns.
+    /// The warning about badly explained pairs among these columns, if any.
     fn poor_pairs(&self, columns: Vec<String>) -> Vec<String> {
         let used: std::collections::HashSet<String> = columns.into_iter().collect();
         self.file.provenance().warning_of_poor_pairs(|column| used.contains(column)).into_iter().collect()
     }
 
-    /// Writes the page, with what rows say where there are some.
+    /// Writes the page, with the fit to rows if there are any.
     #[pyo3(signature = (path, title, table=None))]
     fn write_page(&self, path: PathBuf, title: &str, table: Option<&Bound<'_, Table>>) -> PyResult<()> {
         guarded(|| {
@@ -407,8 +407,8 @@ impl Model {
         })
     }
 
-    /// Distances between observed nodes along the tree, NaN between trees, with the nodes' names. A tree without lengths has those
-    /// that follow from the model's tables.
+    /// Distances between observed nodes along the tree, NaN between trees, with the nodes' names. Without lengths, distances
+    /// follow from the model's tables.
     fn path_lengths<'py>(&self, py: Python<'py>) -> PyResult<(Vec<String>, Matrix<'py>)> {
         guarded(|| {
             let has_lengths = self.file.tree().edges().all(|edge| edge.length.is_some_and(|length| !length.is_nan()));

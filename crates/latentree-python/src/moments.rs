@@ -15,7 +15,7 @@ use crate::learn::read_tree;
 use crate::table::Table;
 use crate::worker;
 
-/// First and second moments of all pairs of columns, and what the tables of a tree need, if they are for one.
+/// First and second moments of all pairs of columns and, if collected for a tree, the statistics for its tables.
 #[pyclass(frozen, module = "latentree._latentree")]
 #[derive(Default)]
 pub(crate) struct Moments {
@@ -27,7 +27,7 @@ impl Moments {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the columns are; `None` before the first rows.
+    /// The columns; `None` before the first rows.
     pub(crate) fn schema(&self) -> Option<Arc<Schema>> {
         self.lock().as_ref().map(|sums| Arc::clone(sums.pairs.schema()))
     }
@@ -46,8 +46,8 @@ impl Moments {
         Self::default()
     }
 
-    /// Adds the rows of a table, which was made like these moments. The first rows make the plan for a tree (Newick text, or the JSON of a tree or
-    /// model), if there is one.
+    /// Adds the rows of a table with the same columns. If there is a tree (Newick text, or the JSON of a tree or model), the first rows
+    /// determine its plan.
     #[pyo3(signature = (table, n_jobs, tree=None, n_states=None))]
     fn update(
         &self,
@@ -86,7 +86,7 @@ impl Moments {
         Ok(())
     }
 
-    /// Adds all that other moments have seen.
+    /// Adds other moments.
     fn merge(&self, other: &Bound<'_, Self>) -> PyResult<()> {
         guarded(|| {
             let Some(other) = other.get().lock().clone() else { return Ok(()) };
@@ -100,7 +100,7 @@ impl Moments {
         })
     }
 
-    /// Moments of the same columns, and by the same plan, that have seen no rows.
+    /// Moments with the same columns and plan, but without rows.
     fn empty(&self) -> Self {
         let empty = self
             .lock()

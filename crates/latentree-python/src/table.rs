@@ -16,7 +16,7 @@ use crate::error::{guarded, to_python, with_python_names};
 use crate::model::Model;
 use crate::moments::Moments;
 
-/// Rows of typed cells that a model is learned from or asked about.
+/// Rows of typed cells, for learning or queries.
 #[pyclass(frozen, module = "latentree._latentree")]
 pub(crate) struct Table {
     pub(crate) dataset: Arc<Dataset>,
@@ -24,7 +24,7 @@ pub(crate) struct Table {
     unseen: Vec<String>,
 }
 
-/// What is common to all kinds of tables.
+/// The common part of all kinds of tables.
 struct Settings {
     options: ReadOptions,
     weights: Option<Vec<f64>>,
@@ -69,13 +69,13 @@ fn schema_of(like: &Bound<'_, PyAny>) -> PyResult<Option<Arc<Schema>>> {
 
 fn finish(loaded: Result<Loaded, Error>) -> PyResult<Table> {
     let loaded = loaded.map_err(to_python)?;
-    // Columns that the model does not have are those it left out when it was fitted: the names were compared before.
+    // Names were compared before, so columns that are not in the model are those ignored when it was fitted.
     let unseen = Unseen { columns: None, ..loaded.unseen }.notes();
     let warnings = loaded.warnings.iter().map(|warning| with_python_names(warning)).collect();
     Ok(Table { dataset: Arc::new(loaded.dataset), warnings, unseen })
 }
 
-/// Calls a macro with all types of numbers that arrays are read of.
+/// Calls a macro with all supported numeric types of arrays.
 macro_rules! for_number_types {
     ($each:ident) => {
         $each!(f64, f32, i64, i32, i16, i8, u64, u32, u16, u8, bool)
@@ -112,7 +112,7 @@ fn no_dtype(array: &Bound<'_, PyUntypedArray>) -> PyErr {
     PyTypeError::new_err(format!("arrays of {} with {} dimensions cannot be read here", array.dtype(), array.ndim()))
 }
 
-/// A column that is read when it is its turn.
+/// A column that is read lazily.
 type Fetch<'py> = Box<dyn FnMut() -> Values + 'py>;
 
 fn column<'py>(item: &Bound<'py, PyAny>, name: &str) -> PyResult<(usize, Fetch<'py>)> {
@@ -317,13 +317,13 @@ impl Table {
         self.dataset.n_rows()
     }
 
-    /// What the user should know: columns left out, and why.
+    /// Warnings: ignored columns, with the reasons.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
     }
 
-    /// Labels that the model does not know and that were read as missing, a sentence for each column.
+    /// Labels that the model does not know and that were read as missing, one sentence per column.
     #[getter]
     fn unseen(&self) -> Vec<String> {
         self.unseen.clone()

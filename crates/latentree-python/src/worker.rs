@@ -1,4 +1,4 @@
-//! Work on other threads, so that the interpreter stays free, Ctrl-C takes effect at once, and progress is shown.
+//! Runs work on other threads, so that the interpreter stays responsive, Ctrl-C takes effect at once, and progress is shown.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use latentree::limits::MOST_THREADS;
+use latentree::limits::MAX_THREADS;
 use latentree::{Error, Observer, Result};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -15,23 +15,29 @@ use rayon::ThreadPool;
 
 use crate::error::{bug, to_python};
 
-/// How often signals are looked for and progress is shown.
+/// How often to check for signals and to show progress.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a cancelled work may take to end before it is left to end by itself.
+/// How long to wait for cancelled work before the call returns without it.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// What the working thread says and is told.
+/// Shared state of the working thread and the caller.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     cancelled: AtomicBool,
     done: AtomicU64,
     stage: Mutex<(String, Option<u64>)>,
+    step: Mutex<String>,
 }
 
 impl Observer for Progress {
     fn stage(&self, name: &str, total: Option<u64>) {
         *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = (name.to_owned(), total);
+        self.step("");
         self.done.store(0, Ordering::Relaxed);
+    }
+
+    fn step(&self, name: &str) {
+        name.clone_into(&mut self.step.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     fn progress(&self, done: u64) {
@@ -44,23 +50,24 @@ impl Observer for Progress {
 }
 
 impl Progress {
-    /// Fails if the work is to stop.
+    /// Fails if the work was cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         if self.cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
     fn show(&self, py: Python<'_>, display: &Py<PyAny>) -> PyResult<()> {
         let (name, total) = self.stage.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        display.call1(py, (name, self.done.load(Ordering::Relaxed), total)).map(drop)
+        let step = self.step.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        display.call1(py, (name, self.done.load(Ordering::Relaxed), total, step)).map(drop)
     }
 }
 
-/// The pool of so many threads. A pool does not survive a fork, so that each process has its own.
+/// The pool with this many threads. A pool does not survive a fork, so each process has its own.
 fn pool(n_jobs: usize) -> PyResult<Arc<ThreadPool>> {
     type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
     static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
-    if n_jobs > MOST_THREADS {
-        return Err(PyValueError::new_err(format!("n_jobs: {n_jobs} given; up to {MOST_THREADS} are allowed")));
+    if n_jobs > MAX_THREADS {
+        return Err(PyValueError::new_err(format!("n_jobs: {n_jobs} given; up to {MAX_THREADS} are allowed")));
     }
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let pools = pools.get_or_insert_with(HashMap::new);
@@ -74,10 +81,9 @@ fn pool(n_jobs: usize) -> PyResult<Arc<ThreadPool>> {
     Ok(pool)
 }
 
-/// Does work on `n_jobs` threads (0: all cores). `display(stage, done, total)` is called now and then.
+/// Runs work on `n_jobs` threads (0: all cores) and regularly calls `display(stage, done, total, step)`.
 ///
-/// At Ctrl-C the work is told to stop. It looks at that now and then; where it does not soon, it is left to end by itself and the
-/// call returns.
+/// Ctrl-C cancels the work. If it does not stop soon, the call returns and the work ends in the background.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     n_jobs: usize,
@@ -90,7 +96,7 @@ pub(crate) fn run<T: Send + 'static>(
     let shared = Arc::clone(&progress);
     let spawned = std::thread::Builder::new().name("latentree".to_owned()).spawn(move || {
         let result = catch_unwind(AssertUnwindSafe(|| pool.install(|| work(&shared))));
-        // Nobody listens to a work that was left alone.
+        // The caller may have returned without waiting for this work.
         let _ = sender.send(result);
     });
     spawned.map_err(|error| PyRuntimeError::new_err(format!("no thread can be started: {error}")))?;

@@ -120,6 +120,6 @@ pub use journal::Journal;
 pub use learn::{LearnOptions, Learned, Learning, Source};
 pub use memory::MemoryBudget;
 pub use model::LatentTree;
-pub use named::spelled;
+pub use named::{counted, spelled};
 pub use observer::{Observer, Silent};
 pub use short_forms::open;

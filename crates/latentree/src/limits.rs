@@ -9,21 +9,21 @@ use std::ops::RangeInclusive;
 use crate::error::{Error, Result};
 
 /// Most states of a hidden variable.
-pub const MOST_HIDDEN_STATES: usize = 1_000;
+pub const MAX_HIDDEN_STATES: usize = 1_000;
 /// Most states of a simulated observed variable.
-pub const MOST_SIMULATED_STATES: usize = 1_000;
+pub const MAX_SIMULATED_STATES: usize = 1_000;
 /// Most observed variables of a simulated model.
-pub const MOST_SIMULATED_VARIABLES: usize = 10_000_000;
+pub const MAX_SIMULATED_VARIABLES: usize = 10_000_000;
 /// Most bootstrap replicates.
-pub const MOST_REPLICATES: usize = 100_000;
+pub const MAX_REPLICATES: usize = 100_000;
 /// Most starts of EM.
-pub const MOST_RESTARTS: usize = 10_000;
+pub const MAX_RESTARTS: usize = 10_000;
 /// Most passes of EM over the rows.
-pub const MOST_EM_ITERATIONS: usize = 1_000_000;
+pub const MAX_EM_ITERATIONS: usize = 1_000_000;
 /// Most rows drawn from a model.
-pub const MOST_DRAWN_ROWS: u64 = 1_000_000_000_000;
+pub const MAX_DRAWN_ROWS: u64 = 1_000_000_000_000;
 /// Most threads: each takes memory and a place in the system's table, and tens of thousands can stop a machine.
-pub const MOST_THREADS: usize = 1_024;
+pub const MAX_THREADS: usize = 1_024;
 
 /// Fails if a number is outside its range.
 pub(crate) fn check<T: PartialOrd + std::fmt::Display>(option: &str, value: T, range: RangeInclusive<T>) -> Result<()> {

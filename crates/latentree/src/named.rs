@@ -20,6 +20,19 @@ macro_rules! by_name {
 
 pub(crate) use by_name;
 
+/// A number and what it counts, which ends in "s" unless there is one of it: `1 row`, `2 rows`.
+///
+/// # Example
+/// ```
+/// assert_eq!(latentree::counted(1_usize, "column"), "1 column");
+/// assert_eq!(latentree::counted(0_u64, "column"), "0 columns");
+/// ```
+#[must_use]
+pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
+    let ending = if n == N::from(1) { "" } else { "s" };
+    format!("{n} {noun}{ending}")
+}
+
 /// A message with its options spelled as a shell's users write them.
 ///
 /// The library names options by their paths, in backticks: `` `em.smoothing`: -1 given ``. `spell` gives what to write for a

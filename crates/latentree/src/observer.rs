@@ -8,6 +8,9 @@ pub trait Observer: Sync {
     /// `done` steps of the current stage are finished.
     fn progress(&self, _done: u64) {}
 
+    /// What the current stage is doing, in words for a person who waits.
+    fn step(&self, _name: &str) {}
+
     /// Something the user should know, though the result stands.
     fn warn(&self, _message: &str) {}
 
@@ -16,10 +19,14 @@ pub trait Observer: Sync {
         false
     }
 
-    /// Whether a search should end at the next chance with the best model so far.
+    /// Whether a search should end at the next chance with its best model so far. Only a search that has a model
+    /// ([`model_found`](Self::model_found)) asks; everything else runs to its end unless [`cancelled`](Self::cancelled).
     fn stop_early(&self) -> bool {
         false
     }
+
+    /// A search has its first model: from here on [`stop_early`](Self::stop_early) ends it with a result.
+    fn model_found(&self) {}
 }
 
 /// The observer that listens to nothing.
@@ -50,6 +57,31 @@ impl Observer for WarningsOnly<'_> {
     }
 }
 
+/// Hands on everything; a step of a search that can be left out is cancelled when the search is to end.
+pub(crate) struct Optional<'a>(pub(crate) &'a dyn Observer);
+
+impl Observer for Optional<'_> {
+    fn stage(&self, name: &str, total: Option<u64>) {
+        self.0.stage(name, total);
+    }
+
+    fn progress(&self, done: u64) {
+        self.0.progress(done);
+    }
+
+    fn step(&self, name: &str) {
+        self.0.step(name);
+    }
+
+    fn warn(&self, message: &str) {
+        self.0.warn(message);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled() || self.0.stop_early()
+    }
+}
+
 /// Hands on everything but warnings, which are said once at the end instead.
 pub(crate) struct Unwarned<'a>(pub(crate) &'a dyn Observer);
 
@@ -60,6 +92,10 @@ impl Observer for Unwarned<'_> {
 
     fn progress(&self, done: u64) {
         self.0.progress(done);
+    }
+
+    fn step(&self, name: &str) {
+        self.0.step(name);
     }
 
     fn cancelled(&self) -> bool {

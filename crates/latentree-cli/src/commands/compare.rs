@@ -72,7 +72,7 @@ pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> 
 }
 
 fn open(path: &Path, hidden: &[String]) -> Result<ModelFile> {
-    // The root that most programs write is no node of an unrooted tree.
+    // The binary root that most programs write is not a node of the unrooted tree.
     if is_newick(path) { Ok(read_tree(path, hidden)?.minimal().into()) } else { open_model_file(path, hidden, None) }
 }
 

@@ -1,4 +1,4 @@
-//! `describe DATA`: what is in a table.
+//! `describe DATA`: summarises a table.
 
 use latentree::data::{BatchSource, Column};
 use latentree::format::Format;
@@ -12,8 +12,8 @@ use crate::Failure;
 use crate::args::DescribeArgs;
 use crate::printer::{Printer, number, shown, table};
 
-/// More columns than this are not looked at in pairs.
-const MOST_PAIRED: usize = 4000;
+/// With more columns than this, pairs are skipped.
+const MAX_PAIRED: usize = 4000;
 
 pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure> {
     let is_model = matches!(Format::by_ending(&args.data), Some(Format::Json | Format::Bif | Format::XmlBif));
@@ -21,14 +21,14 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
         return super::describe_model::run(args, printer);
     }
     if args.of.is_some() {
-        return Err(Error::option("--of", "it names a group of variables of a model, and data are given").into());
+        return Err(Error::option("--of", "it names a group of a model, but the input is data").into());
     }
     let mut reader = open_data(&args.data, &args.reading, printer)?;
     let warnings = reader.warnings().to_vec();
     let schema = reader.schema().clone();
     let summary = fold(&mut reader, Summary::new(schema.clone()), printer)?;
     let n_columns = schema.columns().len();
-    let weak = if n_columns <= MOST_PAIRED {
+    let weak = if n_columns <= MAX_PAIRED {
         reader.rewind()?;
         let options = pair_options(args.memory.as_deref())?;
         let moments = fold(&mut reader, PairMoments::with_options(schema.clone(), options)?, printer)?;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
     let unseen = note_unseen(&reader, printer);
     let cells = summary.n_rows() * n_columns as u64;
     let missing: u64 = summary.columns().iter().map(|column| column.missing).sum();
-    // Only numbers, and labels of which the first is 0, can be zero.
+    // Only numbers, and label columns whose first label is 0, can be zero.
     let can_be_zero =
         |column: &&Column| column.kind.labels().is_none_or(|labels| labels.first().is_some_and(|first| first == "0"));
     let with_zero = schema.columns().iter().zip(summary.columns()).filter(|(column, _)| can_be_zero(column));
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
         }
         match weak {
             Some(weak) => writeln!(out, "weak pairs  {} of {} show no significant dependence", weak.weak, weak.pairs)?,
-            None => writeln!(out, "weak pairs  not counted for more than {MOST_PAIRED} columns")?,
+            None => writeln!(out, "weak pairs  not counted for more than {MAX_PAIRED} columns")?,
         }
         writeln!(out, "\n{}", table(&["variable", "kind", "missing", "values"], rows, 4))?;
         if listed < all {

@@ -14,9 +14,9 @@ use crate::Failure;
 use crate::args::{DescribeArgs, ModelArgs};
 use crate::printer::{Printer, number, shown, table};
 
-/// Variables in the profile of a hidden one.
+/// Number of variables in the profile of a hidden variable.
 const PROFILE: usize = 6;
-/// Edges and pairs that are listed, unless more are asked for.
+/// Default number of edges and pairs to list.
 const LISTED: usize = 10;
 
 pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure> {
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
     let options = GoodnessOptions { profile_variables: PROFILE, pairs: most.min(1000) };
     let (model, found, unseen) = match &args.rows {
         None => {
-            refuse_reading(&args.reading, "it says how data are read, and a model is given")?;
+            refuse_reading(&args.reading, "it controls how data are read, but the input is a model")?;
             let model = open_model(&args.data, &[], None)?;
             let found = goodness(&model, None, options, printer)?;
             (model, found, None)
@@ -120,7 +120,7 @@ fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// The pairs that are explained badly, with what the data and the model say of them.
+/// Lists the badly explained pairs, with their values in the data and in the model.
 fn write_pairs(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
     if !found.poor_pairs.is_empty() {
         let listed = most.min(LISTED).min(found.poor_pairs.len());

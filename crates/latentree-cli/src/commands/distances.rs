@@ -12,7 +12,7 @@ use crate::Failure;
 use crate::args::DistancesArgs;
 use crate::printer::{Printer, number};
 
-/// Why moments take no options about reading data.
+/// Why reading options are rejected for moments files.
 pub(super) const MOMENTS_ARE_READ: &str = "it controls how data are read, but the input is a moments file";
 
 pub(crate) fn run(args: &DistancesArgs, printer: &Printer) -> Result<(), Failure> {
@@ -84,7 +84,7 @@ fn open_moments(args: &DistancesArgs, options: &DistanceOptions, printer: &Print
     Ok(moments)
 }
 
-/// What is said of the distances.
+/// The summary of the distances.
 struct Found {
     pairs: usize,
     defined: usize,

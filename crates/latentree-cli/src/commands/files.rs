@@ -9,7 +9,7 @@ use latentree::{Error, Result};
 use super::is_stream;
 use crate::args::DataArgs;
 
-/// What a verb reads and writes, each by the name the user knows it by.
+/// The inputs and outputs of a command, with the names that users know them by.
 #[derive(Default)]
 pub(super) struct Files<'a> {
     inputs: Vec<(&'static str, &'a Path)>,
@@ -23,50 +23,49 @@ impl<'a> Files<'a> {
         Self::default()
     }
 
-    /// A file that is read.
+    /// An input file.
     pub(super) fn input(mut self, name: &'static str, path: &'a Path) -> Self {
         self.inputs.push((name, path));
         self
     }
 
-    /// A file that is read if it is given.
+    /// An optional input file.
     pub(super) fn input_if(mut self, name: &'static str, path: Option<&'a Path>) -> Self {
         self.inputs.extend(path.map(|path| (name, path)));
         self
     }
 
-    /// Data that are read: a file, or parts.
+    /// Input data: a file, or parts.
     pub(super) fn data(self, name: &'static str, path: &'a Path) -> Self {
         self.data_if(name, Some(path))
     }
 
-    /// Data that are read if they are given.
+    /// Optional input data.
     pub(super) fn data_if(mut self, name: &'static str, path: Option<&'a Path>) -> Self {
         self.data.extend(path.map(|path| (name, path)));
         self
     }
 
-    /// The files that tell how data are read.
+    /// The files of the reading options.
     pub(super) fn reading(self, args: &'a DataArgs) -> Self {
         self.input_if("--names", args.names.as_deref())
             .input_if("--schema", args.schema.as_deref())
             .input_if("--group", args.group.as_ref().map(|group| group.file()))
     }
 
-    /// A file that is written.
+    /// An output file.
     pub(super) fn output(mut self, name: &'static str, path: &'a Path) -> Self {
         self.outputs.push((name, path));
         self
     }
 
-    /// A file that is written if it is given.
+    /// An optional output file.
     pub(super) fn output_if(mut self, name: &'static str, path: Option<&'a Path>) -> Self {
         self.outputs.extend(path.map(|path| (name, path)));
         self
     }
 
-    /// Fails if an output would overwrite an input or another output, would be taken for a part of the data, or cannot be
-    /// written.
+    /// Fails if an output would overwrite an input or another output, would later be read as a part of the data, or is not writable.
     pub(super) fn check(self) -> Result<()> {
         if self.outputs.is_empty() {
             return Ok(());

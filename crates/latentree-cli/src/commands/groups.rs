@@ -6,7 +6,7 @@ use std::path::Path;
 use latentree::model::LatentTree;
 use latentree::report::Groups;
 
-/// Writes the broad groups, and where to look further; `path` is the model's file, where it has one.
+/// Writes the broad groups and how to see the finer ones; `path` is the file of the model, if any.
 pub(crate) fn write(out: &mut dyn Write, model: &LatentTree, groups: &Groups, path: Option<&Path>) -> io::Result<()> {
     let n_broad = groups.broad().count();
     let n_finer = groups.all().len() - n_broad;
@@ -32,7 +32,7 @@ pub(crate) fn write(out: &mut dyn Write, model: &LatentTree, groups: &Groups, pa
     Ok(())
 }
 
-/// A text without characters that disturb a terminal.
+/// The text without control characters.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|it| if it.is_control() { '·' } else { it }).collect()
 }

@@ -1,4 +1,4 @@
-//! `infer MODEL DATA -o OUT`: what the model says about every row.
+//! `infer MODEL DATA -o OUT`: posteriors, most probable states or filled cells of every row.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use latentree::data::{BatchSource, FileColumn, TableWriter, Value};
 use latentree::inference::Inference;
 use latentree::model::LatentTree;
 use latentree::report::find_node;
-use latentree::{Error, NodeIx, Observer, Result};
+use latentree::{Error, NodeIx, Observer, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
@@ -84,15 +84,18 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
     let warnings: Vec<String> = warning.into_iter().collect();
     let unseen = note_unseen(&reader, printer);
     if impossible > 0 {
-        printer.note(&format!("{impossible} rows have probability zero under the model; their fields are empty"));
+        let have = if impossible == 1 { "1 row has".to_owned() } else { format!("{impossible} rows have") };
+        printer.note(&format!("{have} probability zero under the model; the fields are empty"));
     }
     if args.output.as_os_str() == "-" {
         return Ok(());
     }
     let json = json!({"rows": rows, "columns": columns, "impossible_rows": impossible, "unseen": unseen, "warnings": warnings});
-    // The number or the id of a row stands before its results.
+    // The first column is the number or id of the row.
     let n_columns = columns.len() + usize::from(!args.impute);
-    printer.result(&json, |out| writeln!(out, "{rows} rows of {n_columns} columns written to {}", args.output.display()))?;
+    printer.result(&json, |out| {
+        writeln!(out, "{} of {} written to {}", counted(rows, "row"), counted(n_columns, "column"), args.output.display())
+    })?;
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use latentree::report::{self, GoodnessOptions, Groups, PageOptions};
 use latentree::selection::CandidateScore;
 use latentree::support::SplitSummary;
 use latentree::tree::Tree;
-use latentree::{ColIx, Error, NodeIx, Result, Silent};
+use latentree::{ColIx, Error, NodeIx, Result, Silent, counted};
 use serde_json::json;
 
 use super::distances::MOMENTS_ARE_READ;
@@ -23,12 +23,14 @@ use super::simulate::read_tree;
 use super::{check_page, is_stream, memory, note_unseen, open_data_once, open_model_file, read_options, refuse_reading};
 use crate::Failure;
 use crate::args::LearnArgs;
+use crate::learn_options::path_of;
 use crate::printer::{Printer, number};
+use crate::signals;
 
-/// Nodes of a tree that is shown in full.
+/// Maximum number of nodes of a tree that is printed in full.
 const SHOWN_NODES: usize = 60;
 
-/// What was opened.
+/// The opened input.
 enum Opened {
     Rows(Box<CachedRows<Reader>>),
     Moments(Box<MomentsFile>),
@@ -41,8 +43,9 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     let args = &with_reading_of(args, provenance)?;
     let mut learning = learning(args, provenance, seed)?;
     let validation_file = validation_file(args);
-    if provenance.is_some_and(|it| it.options.contains_key("validation")) && args.options.get("selection.validation").is_none() {
-        let problem = "the model was learned with validation rows from a file; pass --validation FILE";
+    let forgets_validation = args.options.get("selection.validation").is_some() || args.reset.iter().any(|it| it == "validation");
+    if provenance.is_some_and(|it| it.options.contains_key("validation")) && !forgets_validation {
+        let problem = "the model was learned with validation rows from a file; pass --validation FILE, or --reset validation";
         return Err(Error::option("--from", problem).into());
     }
     check_checkpoint(args)?;
@@ -67,8 +70,8 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     let begun = Instant::now();
     let opened = open(args, path, printer)?;
     let reading = begun.elapsed().as_secs_f64();
-    // A tree that was given to the run of --from is that of its model.
-    let is_kept = args.options.get("structure.learner").is_none();
+    // If the run of --from had a given tree, its model holds that tree.
+    let is_kept = args.options.get("structure.learner").is_none() && !args.reset.iter().any(|it| it == "tree");
     let given =
         from.as_ref().filter(|file| is_kept && file.provenance().options.get("structure").is_some_and(|name| name == "given"));
     let given = given.and_then(|file| Some((args.from.as_ref()?, file.tree().clone())));
@@ -76,6 +79,7 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
         Some(file) => Some((file, read_tree(file, &[])?)),
         None => given,
     };
+    let tree_file = tree.as_ref().map(|(file, _)| (*file).clone());
     if let Some((file, tree)) = tree {
         let schema = match &opened {
             Opened::Rows(rows) => rows.schema(),
@@ -109,7 +113,7 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
         Opened::Rows(rows) => learning.run(Source::Rows(&**rows), printer).map(|learned| {
             rows.of_source(|reader| {
                 let mut learned = learned.with_data(reader.digest(), serde_json::to_value(&args.reading).ok());
-                // Of the rows to learn from, only labels that --schema does not list can be unseen.
+                // Training rows can only have unseen labels if --schema does not list them.
                 unseen.labels.extend(note_unseen(reader, printer).labels);
                 learned.warnings.splice(0..0, reader.warnings().iter().cloned().chain(unseen.notes()));
                 learned
@@ -118,7 +122,11 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
         Opened::Moments(file) => learning.run(file.source(), printer),
         Opened::Distances(distances) => learning.run(Source::Distances(distances.clone()), printer),
     };
-    let mut learned = learned.map_err(|error| error.in_file(path))?;
+    let mut learned = learned.map_err(|error| match &tree_file {
+        Some(file) if matches!(error, Error::Tree { .. }) => error.in_file(file),
+        _ => error.in_file(path),
+    })?;
+    signals::search_is_over();
     learned.stages.insert(0, Stage { name: "reading".to_owned(), seconds: reading });
     write(&learned.file, format, output)?;
     if let Some(page) = &args.report {
@@ -132,15 +140,20 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
         for stage in &learned.stages {
             options = options.stage(&stage.name, stage.seconds);
         }
-        write_page(page, &learned.file, rows.as_ref().map(|rows| rows as &dyn Rows), &options, printer)?;
+        match write_page(page, &learned.file, rows.as_ref().map(|rows| rows as &dyn Rows), &options, printer) {
+            Err(error) if error.is_cancelled() && !is_stream(output) => {
+                return Err(Failure::Unfinished { written: output.to_path_buf(), missing: page.clone() });
+            }
+            written => written?,
+        }
     }
-    if is_stream(output) {
-        return Ok(());
+    if !is_stream(output) {
+        show(args, args.options.get("structure.bootstrap"), &learned, &unseen, printer)?;
     }
-    Ok(show(args, args.options.get("structure.bootstrap"), &learned, &unseen, printer)?)
+    if signals::is_interrupted() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// A directory of parts takes nothing else: the files of a checkpoint would be read with it the next time.
+/// Rejects a checkpoint inside a directory of parts: the next run would read its files as parts.
 fn check_checkpoint(args: &LearnArgs) -> Result<()> {
     let (Some(data), Some(checkpoint)) = (&args.data, &args.checkpoint) else { return Ok(()) };
     let data = data.canonicalize().ok().filter(|data| data.is_dir());
@@ -155,7 +168,7 @@ fn check_checkpoint(args: &LearnArgs) -> Result<()> {
     }
 }
 
-/// The options of `--from`, overridden by those on the command line.
+/// The options of `--from`, overridden by the command line.
 fn learning(args: &LearnArgs, from: Option<&Provenance>, seed: Option<u64>) -> Result<Learning> {
     let mut options = match (&args.from, from) {
         (Some(path), Some(provenance)) => {
@@ -166,6 +179,11 @@ fn learning(args: &LearnArgs, from: Option<&Provenance>, seed: Option<u64>) -> R
         }
         _ => LearnOptions::default(),
     };
+    for name in &args.reset {
+        if let Some(path) = path_of(name) {
+            options.reset(path)?;
+        }
+    }
     let validation_file = validation_file(args).is_some();
     args.options.apply(&mut options, if validation_file { &["selection.validation"] } else { &[] })?;
     if validation_file {
@@ -180,19 +198,19 @@ fn learning(args: &LearnArgs, from: Option<&Provenance>, seed: Option<u64>) -> R
     Ok(Learning::with_options(options).memory(memory(args.memory.as_deref())?).checkpoint(args.checkpoint.clone()))
 }
 
-/// The file of `--validation`, where it is not a fraction.
+/// The file of `--validation`, unless it is a fraction.
 fn validation_file(args: &LearnArgs) -> Option<PathBuf> {
     let value = args.options.get("selection.validation")?;
     let path = PathBuf::from(value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     (value.is_string() || path.exists()).then_some(path)
 }
 
-/// Rows to validate on, of a file with the columns of the data.
+/// Validation rows from a file with the columns of the data.
 fn validation(path: &Path, args: &LearnArgs, schema: &Arc<Schema>, printer: &Printer) -> Result<(Validation, Unseen)> {
     let mut options = read_options(&args.reading)?.schema(Arc::clone(schema));
-    // Which labels are rare is told by the data.
+    // The training data determine which labels are rare.
     options.min_count = None;
-    // Rows to validate on need no names, and may have others.
+    // Validation rows need no ids.
     options.id = None;
     let mut rows = latentree::data::open(path, &options)?;
     let names = |columns: &[ColIx]| {
@@ -205,8 +223,9 @@ fn validation(path: &Path, args: &LearnArgs, schema: &Arc<Schema>, printer: &Pri
             left: "the data".to_owned(),
             right: path.display().to_string(),
             problem: format!(
-                "{} columns of the data are missing: {}; use rows with the same columns",
-                absent.len(),
+                "{} of the data {} missing: {}; use rows with the same columns",
+                counted(absent.len(), "column"),
+                if absent.len() == 1 { "is" } else { "are" },
                 names(absent)
             ),
         });
@@ -217,13 +236,55 @@ fn validation(path: &Path, args: &LearnArgs, schema: &Arc<Schema>, printer: &Pri
     Ok((Validation::Rows(dataset), unseen))
 }
 
-/// The arguments, with the reading options of `--from` where none are given here.
+/// The flags of the reading options.
+const READING: [&str; 12] = [
+    "no-header",
+    "events",
+    "names",
+    "encoding",
+    "schema",
+    "kind",
+    "min-count",
+    "group",
+    "weights",
+    "weight-kind",
+    "id",
+    "unseen",
+];
+
+/// Fails if `--reset` names an option that models do not record.
+fn check_reset(args: &LearnArgs) -> Result<()> {
+    match args.reset.iter().find(|name| path_of(name).is_none() && !READING.contains(&name.as_str()) && *name != "tree") {
+        Some(unknown) => Err(Error::option(
+            "--reset",
+            format!(
+                "{unknown:?} is not an option that --from repeats; give names of learn's options without dashes, such as structure,kind"
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The arguments, with the reading options of `--from` unless they are overridden.
 fn with_reading_of(args: &LearnArgs, from: Option<&Provenance>) -> Result<LearnArgs> {
+    check_reset(args)?;
     let mut args = args.clone();
     if let Some(read) = from.and_then(|provenance| provenance.read.clone()) {
         let given = serde_json::to_value(&args.reading).unwrap_or_default();
         let mut read = read;
         if let (Some(read), Some(given)) = (read.as_object_mut(), given.as_object()) {
+            for name in &args.reset {
+                read.remove(&name.replace('-', "_"));
+            }
+            for name in ["names", "schema", "group"] {
+                let file = read.get(name).and_then(|file| file.as_str().or_else(|| file["file"].as_str()));
+                if let Some(file) = file.filter(|file| !given.contains_key(name) && !Path::new(file).exists()) {
+                    let problem = format!(
+                        "the model was learned with --{name} {file}, which does not exist; pass --{name} FILE, or --reset {name}"
+                    );
+                    return Err(Error::option("--from", problem));
+                }
+            }
             read.extend(given.clone());
         }
         args.reading = serde_json::from_value(read)
@@ -253,7 +314,7 @@ fn open(args: &LearnArgs, path: &Path, printer: &Printer) -> Result<Opened> {
     Ok(Opened::Rows(Box::new(rows)))
 }
 
-/// Writes the model, or only its tree where the ending asks for a format of trees.
+/// Writes the model, or only its tree if the extension is that of a tree format.
 fn write(file: &ModelFile, format: Format, path: &Path) -> Result<()> {
     match format {
         Format::Json => file.write(path),
@@ -306,12 +367,15 @@ fn show(
             let CandidateScore { tree, hidden_states, smoothing, .. } = best;
             writeln!(
                 out,
-                "chosen               {tree}, {hidden_states} states, smoothing {smoothing:.3}, of {} candidates",
-                learned.candidates.len()
+                "chosen               {tree}, {hidden_states} states, smoothing {smoothing:.3}, of {}",
+                counted(learned.candidates.len(), "candidate")
             )?;
         }
         if let Some(SplitSummary { strong, weak, removed, .. }) = learned.splits.filter(|it| it.splits + it.removed > 0) {
             writeln!(out, "splits               {strong} strong (>= 95%), {weak} weak (< 50%), {removed} removed")?;
+        }
+        if learned.interrupted {
+            writeln!(out, "interrupted          the best model so far; a longer search may find a better one")?;
         }
         let seconds: f64 = learned.stages.iter().map(|stage| stage.seconds).sum();
         writeln!(out, "seconds              {seconds:.2}")?;
@@ -334,18 +398,18 @@ fn show(
     })
 }
 
-/// Hidden variables that are listed.
+/// Maximum number of hidden variables to list.
 const SHOWN_HIDDEN: usize = 30;
-/// Observed variables that each is described by.
+/// Number of observed variables that describe a hidden one.
 const SHOWN_NEAREST: usize = 4;
 
-/// The hidden variables of a tree without tables, with the observed variables nearest to them.
+/// Lists the hidden variables of a tree without tables, with their nearest observed variables.
 fn write_hidden(out: &mut dyn std::io::Write, tree: &Tree) -> std::io::Result<()> {
     let hidden: Vec<NodeIx> = tree.node_ixs().filter(|&node| !tree.is_observed(node)).collect();
     if hidden.is_empty() || hidden.len() > SHOWN_HIDDEN {
         return Ok(());
     }
-    writeln!(out, "\nhidden variables, and what is nearest to them")?;
+    writeln!(out, "\nhidden variables and the observed variables nearest to them")?;
     let width = hidden.iter().map(|&node| tree.name(node).chars().count()).max().unwrap_or(0);
     for node in hidden {
         let near: Vec<&str> = nearest(tree, node).into_iter().map(|node| tree.name(node)).collect();
@@ -354,7 +418,7 @@ fn write_hidden(out: &mut dyn std::io::Write, tree: &Tree) -> std::io::Result<()
     Ok(())
 }
 
-/// The observed nodes nearest to a node, by the lengths of edges.
+/// The observed nodes nearest to a node, by edge length.
 fn nearest(tree: &Tree, from: NodeIx) -> Vec<NodeIx> {
     let mut found: Vec<(f64, NodeIx)> = Vec::new();
     let mut stack = vec![(from, None, 0.0)];

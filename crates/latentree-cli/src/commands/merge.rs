@@ -1,7 +1,7 @@
 //! `merge A B … -o C.moments`: merges statistics of parts of the data.
 
 use latentree::learn::MomentsFile;
-use latentree::{Error, Observer, Result};
+use latentree::{Error, Observer, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
@@ -38,7 +38,13 @@ pub(crate) fn run(args: &MergeArgs, printer: &Printer) -> Result<(), Failure> {
     let bytes = std::fs::metadata(&args.output).map_or(0, |metadata| metadata.len());
     let json = json!({"rows": whole.pairs.n_rows(), "bytes": bytes, "parts": args.inputs.len()});
     printer.result(&json, |out| {
-        writeln!(out, "{} rows from {} files: {}", whole.pairs.n_rows(), args.inputs.len(), args.output.display())
+        writeln!(
+            out,
+            "{} from {}: {}",
+            counted(whole.pairs.n_rows(), "row"),
+            counted(args.inputs.len(), "file"),
+            args.output.display()
+        )
     })?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! One file per verb; what several verbs do is here: opening data, models and evidence.
+//! One file per command. Shared code is here: opening data, models and evidence.
 
 mod compare;
 mod describe;
@@ -30,13 +30,13 @@ use latentree::inference::Evidence;
 use latentree::model::LatentTree;
 use latentree::moments::PairOptions;
 use latentree::report::Groups;
-use latentree::{Error, MemoryBudget, Result};
+use latentree::{Error, MemoryBudget, Result, counted};
 
 use crate::Failure;
 use crate::args::{Cli, Command, DataArgs, ModelArgs};
 use crate::printer::Printer;
 
-/// Runs a verb.
+/// Runs a command.
 pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
     let seed = cli.global.seed.unwrap_or(0);
     match cli.command {
@@ -58,7 +58,7 @@ pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
     }
 }
 
-/// The reading options as the library takes them.
+/// Converts the reading options for the library.
 fn read_options(args: &DataArgs) -> Result<ReadOptions> {
     if args.weight_kind.is_some() && args.weights.is_none() {
         return Err(Error::option(
@@ -113,7 +113,7 @@ fn read_options(args: &DataArgs) -> Result<ReadOptions> {
     Ok(options)
 }
 
-/// Refuses options about reading data where no data are read; they would be ignored.
+/// Rejects reading options if no data are read, because they would be ignored.
 fn refuse_reading(args: &DataArgs, reason: &str) -> Result<()> {
     let given = [
         ("--no-header", args.no_header),
@@ -134,32 +134,32 @@ fn refuse_reading(args: &DataArgs, reason: &str) -> Result<()> {
     }
 }
 
-/// Checks the ending of a page.
+/// Checks the extension of a page.
 fn check_page(path: &Path) -> Result<()> {
     latentree::file::known_ending(path, "a page", &["html", "htm"]).map(|_| ())
 }
 
-/// Checks the ending of a file of moments.
+/// Checks the extension of a moments file.
 fn check_moments(path: &Path) -> Result<()> {
     latentree::file::known_ending(path, "moments", &["moments"]).map(|_| ())
 }
 
-/// Says what was read that the model does not know; to be called when all rows have been read.
+/// Notes what the model does not know. Call this after all rows have been read.
 fn note_unseen(reader: &Reader, printer: &Printer) -> Unseen {
     let unseen = reader.unseen();
     unseen.notes().iter().for_each(|note| printer.note(note));
     unseen
 }
 
-/// What the weights mean.
+/// The meaning of the weights.
 fn weight_kind(args: &DataArgs) -> Result<WeightKind> {
     args.weight_kind.as_deref().unwrap_or("sampling").parse()
 }
 
-/// Memory of verbs that read rows a few times only: what fits half of it is kept, more is read again.
+/// Memory of commands that read rows only a few times: rows that fit in half of it are kept, otherwise they are read again.
 const LITTLE_MEMORY: MemoryBudget = MemoryBudget::new(256 << 20);
 
-/// The budget of `--memory`.
+/// The memory limit of `--memory`.
 fn memory(size: Option<&str>) -> Result<MemoryBudget> {
     size.map_or_else(|| Ok(MemoryBudget::of_machine()), str::parse)
 }
@@ -174,12 +174,12 @@ fn open_data(path: &Path, args: &DataArgs, printer: &Printer) -> Result<Reader> 
     open_data_once(path, args, MemoryBudget::new(0), printer)
 }
 
-/// Opens data, inferring kinds, for rows that are kept in memory if they fit: then the file is parsed once.
+/// Opens data, inferring kinds, and keeps the rows in memory if they fit, so that the file is parsed once.
 fn open_data_once(path: &Path, args: &DataArgs, memory: MemoryBudget, printer: &Printer) -> Result<Reader> {
     open_reader(path, read_options(args)?.keep_bytes(memory.for_rows()), printer)
 }
 
-/// Opens data, and says what is to be known of how they are read.
+/// Opens data, and notes how they are read.
 fn open_reader(path: &Path, options: ReadOptions, printer: &Printer) -> Result<Reader> {
     let reader = latentree::data::open(path, &options)?;
     for warning in reader.warnings() {
@@ -188,14 +188,14 @@ fn open_reader(path: &Path, options: ReadOptions, printer: &Printer) -> Result<R
     Ok(reader)
 }
 
-/// Opens a model and data with its schema, and says which of the model's columns are not there.
+/// Opens a model and data with its schema, and notes which of the model's columns are absent.
 ///
 /// Nodes of a BIF model that are not columns of the data are hidden.
 fn open_model_and_data(model: &ModelArgs, path: &Path, args: &DataArgs, printer: &Printer) -> Result<(LatentTree, Reader)> {
     open_model_and_data_with(model, path, read_options(args)?, printer)
 }
 
-/// The same with other reading options than the user's alone.
+/// The same with modified reading options.
 fn open_model_and_data_with(
     model: &ModelArgs,
     path: &Path,
@@ -205,7 +205,7 @@ fn open_model_and_data_with(
     if is_stream(&model.model) && is_stream(path) {
         return Err(Error::option("-", "MODEL and DATA cannot both come from standard input; use a file for one of them"));
     }
-    // A model file says itself what is hidden, which saves a look at the data.
+    // A model file says which nodes are hidden, so the data need not be inspected first.
     let (model, reader) = if Format::by_ending(&model.model) == Some(Format::Json) {
         let model = open_model(&model.model, &model.hidden, None)?;
         let reader = latentree::data::open(path, &options.schema(Arc::clone(model.schema())))?;
@@ -227,9 +227,12 @@ fn open_model_and_data_with(
         let more = if absent.len() > names.len() { ", …" } else { "" };
         let n_columns = schema.columns().len();
         printer.note(&format!(
-            "{} of the model's {n_columns} columns are not in {} and count as missing: {}{more}",
+            "{} of the model's {} {} not in {} and {} as missing: {}{more}",
             absent.len(),
+            counted(n_columns, "column"),
+            if absent.len() == 1 { "is" } else { "are" },
             path.display(),
+            if absent.len() == 1 { "counts" } else { "count" },
             names.join(", ")
         ));
     }
@@ -251,18 +254,18 @@ fn open_model_file(path: &Path, hidden: &[String], data_columns: Option<&[String
     read_model(path, &ReadModelOptions { hidden: hidden.to_vec(), data_columns })
 }
 
-/// Evidence from `--given a=1,b=x`. Where a name or a value holds a comma, one option per pair says what is meant.
+/// Evidence from `--given a=1,b=x`. Names or values with commas need one option per pair.
 fn evidence(model: &LatentTree, given: &[String]) -> Result<Evidence> {
     let mut evidence = Evidence::none(model);
     let mut seen = HashSet::new();
     let is_known = |name: &str| model.tree().find(name).is_some() || model.schema().find_column(name).is_some();
     let groups = std::cell::OnceCell::new();
-    // Labels are looked at only where no name fits.
+    // Labels are only tried if no name matches.
     let labelled = |label: &str| groups.get_or_init(|| Groups::of(model)).find(model, label);
     for option in given {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for part in option.split(',') {
-            // A name may hold '=' too: the longest known name wins.
+            // A name may contain '=' too: the longest known name wins.
             let split = part.match_indices('=').map(|(at, _)| (&part[..at], &part[at + 1..]));
             let known = split.clone().rfind(|(name, _)| is_known(name.trim()));
             let known = known.or_else(|| split.clone().rfind(|(name, _)| labelled(name.trim()).is_ok_and(|node| node.is_some())));

@@ -1,4 +1,4 @@
-//! `moments DATA -o M.moments`: one pass's mergeable statistics; `--for TREE`: all that the tables of a tree need.
+//! `moments DATA -o M.moments`: mergeable statistics of one pass; with `--for TREE`, everything that the tables of a tree need.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use latentree::data::{BatchSource as _, CachedRows, Rows as _, Unseen, WeightKin
 use latentree::learn::{Learning, MomentsFile, tree_over};
 use latentree::moments::{Accumulator as _, PairMoments, fold};
 use latentree::parameters::TreeMoments;
-use latentree::{Error, Result};
+use latentree::{Error, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &MomentsArgs, seed: u64, printer: &Printer) -> Result<()
     let bytes = std::fs::metadata(&args.output).map_or(0, |metadata| metadata.len());
     let (n_rows, n_variables) = (file.pairs.n_rows(), file.pairs.schema().variables().len());
     let json = json!({"rows": n_rows, "bytes": bytes, "variables": n_variables, "unseen": unseen});
-    printer.result(&json, |out| writeln!(out, "{n_rows} rows in {bytes} bytes: {}", args.output.display()))?;
+    printer.result(&json, |out| writeln!(out, "{} in {bytes} bytes: {}", counted(n_rows, "row"), args.output.display()))?;
     Ok(())
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &MomentsArgs, seed: u64, printer: &Printer) -> Result<()
 fn pairs(args: &MomentsArgs, printer: &Printer) -> Result<(MomentsFile, Unseen)> {
     let mut reader = open_reader(&args.data, read_options(&args.reading)?, printer)?;
     if weight_kind(&args.reading)? == WeightKind::Frequency {
-        // Sums are of weights as they are given, which merge; but frequencies must be whole numbers.
+        // Sums use the weights as given, so that they can be merged; but frequencies must be whole numbers.
         WeightScale::of(&mut reader, WeightKind::Frequency).map_err(|error| error.in_file(&args.data))?;
     }
     let empty = PairMoments::with_options(reader.schema().clone(), pair_options(args.memory.as_deref())?)?;
@@ -48,7 +48,7 @@ fn pairs(args: &MomentsArgs, printer: &Printer) -> Result<(MomentsFile, Unseen)>
     Ok((MomentsFile { pairs, tree: None }, note_unseen(&reader, printer)))
 }
 
-/// The pairs, and what the tables of a tree need; by the plan of another file where one is given.
+/// The pairs and the statistics for the tables of a tree, by the plan of another file if given.
 fn for_tree(args: &MomentsArgs, tree: &Path, seed: u64, printer: &Printer) -> Result<(MomentsFile, Unseen)> {
     let plan = plan(tree)?;
     if plan.is_some() && args.hidden_states.is_some() {
@@ -79,7 +79,7 @@ fn for_tree(args: &MomentsArgs, tree: &Path, seed: u64, printer: &Printer) -> Re
     Ok((MomentsFile { pairs, tree: Some(collected) }, unseen))
 }
 
-/// What a `.moments` file was collected for.
+/// The purpose that a `.moments` file was collected for.
 fn plan(path: &Path) -> Result<Option<TreeMoments>> {
     if latentree::file::ending(path) != "moments" {
         return Ok(None);

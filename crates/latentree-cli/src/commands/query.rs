@@ -61,7 +61,7 @@ pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is to be said of pairs of what is known and asked for that the model explains badly.
+/// The warning if evidence and queried nodes include pairs that the model explains badly.
 fn warnings(model: &LatentTree, evidence: &Evidence, of: &[NodeIx]) -> Vec<String> {
     let is_known = |node: NodeIx| evidence.node(model, node).is_some();
     if !model.tree().node_ixs().any(is_known) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use latentree::data::{CachedRows, Rows, WeightedRows};
 use latentree::format::ModelFile;
 use latentree::report::{PageOptions, page};
-use latentree::{Error, Result};
+use latentree::{Error, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
@@ -69,7 +69,9 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
             "bytes": html.len(),
             "unseen": unseen,
         });
-        printer.result(&json, |out| writeln!(out, "page of {} nodes written to {}", tree.n_nodes(), args.output.display()))?;
+        printer.result(&json, |out| {
+            writeln!(out, "page of {} written to {}", counted(tree.n_nodes(), "node"), args.output.display())
+        })?;
     }
     Ok(())
 }
@@ -78,7 +80,7 @@ fn save(path: &Path, html: &str) -> Result<()> {
     latentree::file::write_atomically(path, |out| out.write_all(html.as_bytes()).map_err(Error::io("write", path)))
 }
 
-/// Writes the page of what was just learned.
+/// Writes the page of a model that was just learned.
 pub(super) fn write_page(
     path: &Path,
     file: &ModelFile,
@@ -89,7 +91,7 @@ pub(super) fn write_page(
     save(path, &page(file, rows, options, printer)?)
 }
 
-/// A file's name without its folder.
+/// The name of a file without its directory.
 pub(super) fn shown_name(path: &Path) -> String {
     if is_stream(path) {
         return "standard input".to_owned();

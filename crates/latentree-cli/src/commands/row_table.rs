@@ -10,11 +10,11 @@ use super::read_options;
 use crate::args::DataArgs;
 use crate::printer::Printer;
 
-/// Why there is nothing to keep.
+/// Why `--keep` is rejected.
 const NO_OTHERS: &str = "it applies only to tables; other columns of sparse files and events are variables";
 
-/// Reading options that hand on the id of rows, with `--keep` or where a table is filled all columns that are not in the model,
-/// and in the second case the others as they are written, too.
+/// Reading options that carry the ids of rows along. `--keep` and imputation also carry the columns that are not in the model, and
+/// imputation carries the text of the other columns.
 pub(super) fn carrying(args: &DataArgs, keep: bool, impute: bool) -> Result<ReadOptions> {
     if keep && args.events.is_some() {
         return Err(Error::option("--keep", NO_OTHERS));
@@ -22,12 +22,12 @@ pub(super) fn carrying(args: &DataArgs, keep: bool, impute: bool) -> Result<Read
     Ok(read_options(args)?.carry_keys(true).carry_others(keep || impute).carry_variables(impute))
 }
 
-/// Fails if columns are to be kept of rows that have none besides variables.
+/// Fails if `--keep` is used for data whose only columns are variables.
 pub(super) fn check_keep(keep: bool, reader: &Reader) -> Result<()> {
     if keep && reader.is_sparse() { Err(Error::option("--keep", NO_OTHERS)) } else { Ok(()) }
 }
 
-/// Says that the column of ids is evidence, too: the model was learned with it.
+/// Notes that the id column is also evidence, because the model was learned with it.
 pub(super) fn note_id(args: &DataArgs, model: &LatentTree, printer: &Printer) {
     if let Some(id) = args.id.as_deref().filter(|id| model.schema().find_column(id).is_some()) {
         printer.note(&format!(
@@ -44,7 +44,7 @@ pub(super) struct RowTable {
 }
 
 impl RowTable {
-    /// Starts a table: the id of rows, or their number, what is passed through, and these results.
+    /// Starts a table with the ids or numbers of rows, the copied columns, and these results.
     pub(super) fn create(path: &Path, reader: &Reader, args: &DataArgs, results: &[String]) -> Result<Self> {
         let carried = reader.carried().names();
         let has_id = args.id.is_some() || args.events.is_some();
@@ -59,7 +59,7 @@ impl RowTable {
         Ok(Self { writer: ResultWriter::create(path, &header)?, has_id, n_carried: carried.len() })
     }
 
-    /// Names of the columns that are passed through.
+    /// Names of the copied columns.
     pub(super) fn kept<'r>(&self, reader: &'r Reader) -> &'r [String] {
         &reader.carried().names()[usize::from(self.has_id)..]
     }

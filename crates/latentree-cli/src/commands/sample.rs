@@ -5,7 +5,7 @@ use std::path::Path;
 use latentree::data::{BatchSource, TableWriter};
 use latentree::inference::{Inference, Sampler};
 use latentree::model::LatentTree;
-use latentree::{Error, Observer, Result};
+use latentree::{Error, Observer, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &SampleArgs, seed: u64, printer: &Printer) -> Result<(),
         return Ok(());
     }
     let json = json!({"rows": args.rows, "columns": sampler.schema().columns().len(), "seed": seed});
-    printer.result(&json, |out| writeln!(out, "{} rows written to {}", args.rows, args.output.display()))?;
+    printer.result(&json, |out| writeln!(out, "{} written to {}", counted(args.rows, "row"), args.output.display()))?;
     Ok(())
 }
 

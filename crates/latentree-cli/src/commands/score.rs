@@ -55,7 +55,10 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
     }
     let unseen = note_unseen(&reader, printer);
     if let Some(row) = first_impossible {
-        printer.note(&format!("{} rows have probability zero under the model, the first is row {row}", score.impossible_rows));
+        printer.note(&match score.impossible_rows {
+            1 => format!("1 row has probability zero under the model: row {row}"),
+            n => format!("{n} rows have probability zero under the model, the first is row {row}"),
+        });
     }
     let json = json!({
         "rows": score.rows,

@@ -7,7 +7,7 @@ use latentree::file::AtomicWriter;
 use latentree::format::{Format, render};
 use latentree::simulate::{ParameterFamily, Shape, Simulation};
 use latentree::tree::{Observed, Tree};
-use latentree::{Error, Place, Result};
+use latentree::{Error, Place, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &SimulateArgs, seed: u64, printer: &Printer) -> Result<(
     };
     let simulation = simulation.family(family(args)?).observed_inner(args.observed_inner).seed(seed);
     let model = simulation.model().map_err(with_dashes)?;
-    // The model comes to be only if the data do.
+    // The model is written only if the data are.
     let mut model_file = None;
     if let Some(path) = &args.model {
         let file = model_file.insert(AtomicWriter::create(path)?);
@@ -64,12 +64,14 @@ pub(crate) fn run(args: &SimulateArgs, seed: u64, printer: &Printer) -> Result<(
     let to_stdout = [&args.model, &args.data].into_iter().flatten().any(|path| path.as_os_str() == "-");
     if !to_stdout {
         let json = json!({"observed": observed, "hidden": hidden, "rows": rows, "free_parameters": model.n_free_parameters(), "seed": seed});
-        printer.result(&json, |out| writeln!(out, "{observed} observed and {hidden} hidden variables, {rows} rows"))?;
+        printer.result(&json, |out| {
+            writeln!(out, "{observed} observed and {}, {}", counted(hidden, "hidden variable"), counted(rows, "row"))
+        })?;
     }
     Ok(())
 }
 
-/// The library's options have the same names here, with dashes.
+/// The library's options have the same names as flags, with dashes.
 fn with_dashes(error: Error) -> Error {
     match error {
         Error::Option { option, problem } if !option.starts_with('-') => Error::option(format!("--{option}"), problem),
@@ -92,10 +94,10 @@ fn family(args: &SimulateArgs) -> Result<ParameterFamily> {
     })
 }
 
-/// Trees are far smaller; a compressed file that unpacks to more is refused before it fills the memory.
-const MOST_NEWICK: u64 = 1 << 28;
+/// Trees are far smaller. A compressed file that unpacks to more is rejected before it fills the memory.
+const MAX_NEWICK: u64 = 1 << 28;
 
-/// Whether a file holds Newick, by its ending.
+/// Whether a file is Newick, by its extension.
 pub(crate) fn is_newick(path: &Path) -> bool {
     Format::by_ending(path) == Some(Format::Newick)
 }
@@ -106,10 +108,10 @@ pub(crate) fn read_tree(path: &Path, hidden: &[String]) -> Result<Tree> {
         return Ok(open_model_file(path, hidden, None)?.tree().clone());
     }
     let mut bytes = Vec::new();
-    latentree::file::open(path)?.take(MOST_NEWICK + 1).read_to_end(&mut bytes).map_err(Error::io("read", path))?;
+    latentree::file::open(path)?.take(MAX_NEWICK + 1).read_to_end(&mut bytes).map_err(Error::io("read", path))?;
     let fault = |problem: String| Error::format(Place::file(path), "Newick", problem);
-    if bytes.len() as u64 > MOST_NEWICK {
-        return Err(fault(format!("larger than {} MiB, the limit of a tree file", MOST_NEWICK >> 20)));
+    if bytes.len() as u64 > MAX_NEWICK {
+        return Err(fault(format!("larger than {} MiB, the limit of a tree file", MAX_NEWICK >> 20)));
     }
     let text = String::from_utf8(bytes).map_err(|_| fault("not UTF-8 text".to_owned()))?;
     Tree::from_newick(&text, &Observed::LeavesOnly).map_err(|error| error.in_file(path))

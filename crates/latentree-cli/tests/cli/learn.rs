@@ -275,7 +275,7 @@ fn odd_data_give_sound_trees_by_rule() {
     folder.write("d.csv", b",a,b,c,d,e\na,0,0,1,NA,NA\nb,0,0,1,NA,NA\nc,1,1,0,NA,NA\nd,NA,NA,NA,0,2\ne,NA,NA,NA,2,0\n");
     let json = folder.json("learn --distances d.csv -o m.json");
     assert_eq!((&json["observed"], &json["trees"]), (&json!(5), &json!(2)));
-    assert!(json["warnings"][0].as_str().is_some_and(|it| it.contains("2 separate trees")), "{json}");
+    assert!(json["warnings"].to_string().contains("2 separate trees"), "{json}");
     folder.write("d.csv", b",a\na,0\n");
     assert_eq!(folder.json("learn --distances d.csv -o m.json")["observed"], 1);
 }

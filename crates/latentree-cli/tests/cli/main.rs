@@ -4,6 +4,7 @@ mod bad_input;
 mod files;
 mod groups;
 mod harness;
+mod interrupt;
 mod learn;
 mod meaning;
 mod moments_for_tree;

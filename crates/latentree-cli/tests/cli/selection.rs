@@ -195,3 +195,79 @@ fn a_run_is_repeated_from_its_model() {
     let refused = folder.run("learn --from odd.json d.csv -o o.json");
     assert!(refused.code == Some(2) && refused.stderr.contains("--from") && refused.stderr.contains("speed"), "{refused:?}");
 }
+
+#[test]
+fn tables_without_a_tree_in_them_give_a_model_and_a_note() {
+    let folder = Folder::new();
+    // Rows of three independent coins, by the bits of a counter: every combination is as frequent as every other.
+    let coins = |row: usize| [row & 1, (row >> 1) & 1, (row >> 2) & 1];
+    let table = |cells: &dyn Fn(usize) -> Vec<String>| {
+        let rows: Vec<String> = (0..160).map(|row| cells(row).join(",")).collect();
+        let header: Vec<String> = (1..=cells(0).len()).map(|ix| format!("c{ix}")).collect();
+        format!("{}\n{}\n", header.join(","), rows.join("\n"))
+    };
+    folder.write("independent.csv", table(&|row| coins(row).map(|it| it.to_string()).to_vec()).as_bytes());
+    folder.write("alike.csv", table(&|row| vec![coins(row)[0].to_string(); 4]).as_bytes());
+    folder.write("constant.csv", table(&|_| ["1", "x", "5", "2.5"].map(str::to_owned).to_vec()).as_bytes());
+    folder.write("two.csv", table(&|row| coins(row)[..2].iter().map(usize::to_string).collect()).as_bytes());
+    folder.write("row.csv", b"a,b,c,d\n1,0,1,0\n");
+    let says = |json: &Value, part: &str| {
+        let has =
+            json["warnings"].as_array().is_some_and(|all| all.iter().any(|it| it.as_str().is_some_and(|it| it.contains(part))));
+        assert!(has, "{part:?}: {json}");
+    };
+    let json = folder.json("learn independent.csv -o m.json");
+    assert_eq!((&json["hidden"], &json["trees"]), (&json!(0), &json!(3)), "{json}");
+    says(&json, "3 separate trees");
+    // The exact log-likelihood of a fair coin in each of four equal columns.
+    let json = folder.json("learn alike.csv -o m.json");
+    assert!((number(&json["log_likelihood"]) + 160.0 * std::f64::consts::LN_2).abs() < 0.5, "{json}");
+    assert_eq!((&json["trees"], &json["warnings"]), (&json!(1), &json!([])), "{json}");
+    let json = folder.json("learn constant.csv -o m.json");
+    assert_eq!(json["hidden"], 0);
+    says(&json, "4 columns have the same value in all rows");
+    let json = folder.json("learn two.csv -o m.json");
+    assert_eq!(json["hidden"], 0);
+    says(&json, "hidden variables need three variables or more, and there are only 2");
+    let json = folder.json("learn row.csv -o m.json");
+    assert_eq!(json["rows"], 1);
+    says(&json, "there is only 1 row");
+    folder.succeed("score m.json row.csv");
+}
+
+#[test]
+fn what_prevents_a_search_is_told() {
+    let folder = rows(2);
+    folder.succeed("moments d.csv -o d.moments");
+    folder.succeed("distances d.csv -o distances.csv");
+    for learn in ["learn d.moments", "learn --distances distances.csv", "learn d.csv --parameters moments"] {
+        let json = folder.json(&format!("{learn} -o m.json"));
+        let told = json["warnings"].to_string();
+        assert!(told.contains("no search was done"), "{learn}: {told}");
+    }
+    for learn in ["learn d.moments --structure nj", "learn d.csv --parameters moments --effort quick", "learn d.csv"] {
+        let json = folder.json(&format!("{learn} -o m.json"));
+        assert!(!json["warnings"].to_string().contains("no search"), "{learn}: {json}");
+    }
+}
+
+#[test]
+fn a_repeated_run_forgets_what_is_reset_and_asks_for_files_that_are_gone() {
+    let folder = rows(2);
+    folder.succeed("learn d.csv --structure clnj --hidden-states 3 --kind x1=categorical --em-iterations 7 -o first.json");
+    folder.succeed("learn d.csv --structure clnj --em-iterations 7 -o plain.json");
+    folder.succeed("learn --from first.json --reset hidden-states,kind d.csv -o again.json");
+    assert_eq!(folder.text("again.json"), folder.text("plain.json"));
+    let refused = folder.run("learn --from first.json --reset colour d.csv -o m.json");
+    assert!(refused.code == Some(2) && refused.stderr.contains("\"colour\""), "{refused:?}");
+    let refused = folder.run("learn d.csv --reset structure -o m.json");
+    assert!(refused.code == Some(2) && refused.stderr.contains("--from"), "{refused:?}");
+    folder.write("groups.csv", b"item,group\nx1,g\nx2,g\n");
+    folder.succeed("learn d.csv --structure clnj --group groups.csv -o grouped.json");
+    std::fs::remove_file(folder.path("groups.csv")).expect("it can be removed");
+    let refused = folder.run("learn --from grouped.json d.csv -o m.json");
+    for part in ["--from", "--group groups.csv", "does not exist", "--reset group"] {
+        assert!(refused.code == Some(2) && refused.stderr.contains(part), "{part}: {refused:?}");
+    }
+    folder.succeed("learn --from grouped.json --reset group d.csv -o m.json");
+}

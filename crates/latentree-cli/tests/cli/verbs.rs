@@ -507,3 +507,27 @@ fn only_numbers_are_counted_as_not_zero() {
     let text = folder.succeed("describe mixed.csv");
     assert!(text.contains("not zero    1 cells of numbers (25.00%)"), "{text}");
 }
+
+#[test]
+fn a_mistake_in_the_arguments_is_an_object_with_json() {
+    let folder = Folder::new();
+    for (arguments, part) in
+        [("learn --json", "--output"), ("describe --json --wieghts w d.csv", "--wieghts"), ("lern --json", "'lern'")]
+    {
+        let outcome = folder.run(arguments);
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        let text = String::from_utf8(outcome.stdout).expect("text");
+        let json: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments}: {error}: {text}"));
+        assert!(json["error"].as_str().is_some_and(|it| it.contains(part) && !it.contains("Usage")), "{json}");
+    }
+    assert_eq!(folder.run("learn").stdout, b"");
+}
+
+#[test]
+fn numbers_that_the_kind_binary_joins_are_told() {
+    let folder = Folder::new();
+    folder.write("d.csv", b"x,y,z\n0,0,1\n1,1,2\n2,0,1\n0,1,2\n");
+    let outcome = folder.run("describe d.csv --kind *=binary");
+    assert!(outcome.stderr.contains("column \"x\": as binary, every number above 0 counts as 1"), "{outcome:?}");
+    assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
+}

@@ -21,14 +21,14 @@ use crate::error::{Error, Result};
 use crate::observer::Observer;
 
 /// Fewest and most bins of a column, where it does not need more to show all states.
-const FEWEST_BINS: usize = 8;
-const MOST_BINS: usize = 12;
+const MIN_BINS: usize = 8;
+const MAX_BINS: usize = 12;
 /// Bins of all columns, beyond which each gets fewer: pair moments take the square of their number.
-const MOST_FEATURES: usize = 1 << 14;
+const MAX_FEATURES: usize = 1 << 14;
 /// Cells that quantiles are taken of, and rows they are taken of at least and at most.
-const MOST_CELLS: usize = 1 << 23;
-const FEWEST_ROWS: usize = 1 << 12;
-const MOST_ROWS: usize = 1 << 16;
+const MAX_CELLS: usize = 1 << 23;
+const MIN_ROWS: usize = 1 << 12;
+const MAX_ROWS: usize = 1 << 16;
 
 /// Where the columns of numbers are cut.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,7 +73,7 @@ impl Bins {
         let schema = Arc::clone(source.schema());
         let is_number = |it: &&crate::data::Variable| !it.is_group && schema.column(it.columns[0]).kind.n_states().is_none();
         let numbers: Vec<usize> = schema.variables().iter().filter(is_number).map(|it| it.columns[0].get()).collect();
-        if n_states <= 2 || numbers.is_empty() || numbers.len().saturating_mul(n_states) > MOST_FEATURES {
+        if n_states <= 2 || numbers.is_empty() || numbers.len().saturating_mul(n_states) > MAX_FEATURES {
             return Ok(None);
         }
         observer.stage("quantiles", source.n_rows_hint());
@@ -85,10 +85,10 @@ impl Bins {
 
     /// Cuts these columns, each with its values and their weights.
     fn cut(n_columns: usize, numbers: &[usize], distributions: &[Vec<(f64, f64)>], n_states: usize) -> Option<Self> {
-        let mut n_bins = (2 * n_states + 2).clamp(FEWEST_BINS, MOST_BINS).max(n_states + 2);
+        let mut n_bins = (2 * n_states + 2).clamp(MIN_BINS, MAX_BINS).max(n_states + 2);
         let cut = |n_bins: usize| distributions.par_iter().map(|it| borders(it, n_bins)).collect::<Vec<Vec<f64>>>();
         let mut all = cut(n_bins);
-        while all.iter().map(|it| it.len() + 1).sum::<usize>() > MOST_FEATURES && n_bins > n_states {
+        while all.iter().map(|it| it.len() + 1).sum::<usize>() > MAX_FEATURES && n_bins > n_states {
             n_bins -= 1;
             all = cut(n_bins);
         }
@@ -144,7 +144,7 @@ struct Sample {
 
 impl Sample {
     fn read(source: &mut dyn BatchSource, columns: &[usize], observer: &dyn Observer) -> Result<Self> {
-        let most = (MOST_CELLS / columns.len()).clamp(FEWEST_ROWS, MOST_ROWS);
+        let most = (MAX_CELLS / columns.len()).clamp(MIN_ROWS, MAX_ROWS);
         let mut sample = Self { rows: Vec::new(), weights: Vec::new(), values: vec![Vec::new(); columns.len()] };
         let mut halvings = 0;
         while let Some(batch) = source.next_batch()? {

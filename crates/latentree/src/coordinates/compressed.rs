@@ -20,11 +20,11 @@ use crate::observer::Observer;
 #[must_use]
 pub(crate) fn is_worth_it(schema: &Schema) -> bool {
     let sizes: Vec<usize> = (0..schema.variables().len()).map(|ix| feature_cross::n_features(schema, ix)).collect();
-    sizes.iter().any(|&size| size > NARROW) && sizes.iter().sum::<usize>() > MOST_FEATURES
+    sizes.iter().any(|&size| size > NARROW) && sizes.iter().sum::<usize>() > MAX_FEATURES
 }
 
 /// Features of all variables up to which pair moments are taken as they are.
-const MOST_FEATURES: usize = 600;
+const MAX_FEATURES: usize = 600;
 
 /// Columns that a thread writes at once.
 const COLUMNS_AT_ONCE: usize = 32;

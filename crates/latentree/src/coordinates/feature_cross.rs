@@ -29,9 +29,9 @@ use crate::observer::Observer;
 /// Variables with more features than this get fewer coordinates.
 pub(crate) const NARROW: usize = 12;
 /// Most passes over the rows.
-const MOST_PASSES: usize = 24;
+const MAX_PASSES: usize = 24;
 /// Multiplications that all passes may cost, if they are more than three.
-const MOST_WORK: f64 = 2e9;
+const MAX_WORK: f64 = 2e9;
 /// What a cell of a sparse row costs more than its multiplications: its sums are seldom in the cache.
 const SPARSE_COST: f64 = 5.0;
 /// Relative growth of the singular values at which they have settled.
@@ -41,11 +41,11 @@ const COMBINATIONS: usize = 12;
 /// Directions that are followed beyond those wanted, at least: a power iteration of a few more converges in fewer passes.
 const MORE_COMBINATIONS: usize = 2;
 /// Numbers that all sums may have before fewer directions are followed.
-const MOST_CELLS: usize = 1 << 21;
+const MAX_CELLS: usize = 1 << 21;
 /// Rows that a feature must occur in to be trusted by half.
 const TRUSTED: f64 = 4.0;
 /// Coordinates that are held at once.
-const MOST_NUMBERS: usize = 1 << 18;
+const MAX_NUMBERS: usize = 1 << 18;
 /// Columns that a thread looks at at once.
 const COLUMNS_AT_ONCE: usize = 8192;
 /// Parts that the columns are split into at least, to be summed at the same time.
@@ -199,7 +199,7 @@ impl Accumulator for FeatureCross {
         let Self { plan, sums, totals } = self;
         let plan: &CrossPlan = plan;
         let n = plan.coordinates.len();
-        let strip = (MOST_NUMBERS / n.max(1)).clamp(64, 8192);
+        let strip = (MAX_NUMBERS / n.max(1)).clamp(64, 8192);
         let mut numbers = Vec::new();
         for start in (0..batch.n_rows).step_by(strip) {
             let rows = start..(start + strip).min(batch.n_rows);
@@ -278,8 +278,8 @@ pub(crate) fn directions(
     let weight = total_weight(summaries);
     let n_near = near.iter().map(Vec::len).max().unwrap_or(0);
     let n_all: usize = wide.iter().map(|&ix| sizes[ix]).sum();
-    let more = if n_all * n_near * (wanted + MORE_COMBINATIONS) > 8 * MOST_CELLS { 0 } else { MORE_COMBINATIONS };
-    let followed = (MOST_CELLS / (n_all * n_near).max(1)).clamp((wanted + more).min(COMBINATIONS), COMBINATIONS.max(wanted));
+    let more = if n_all * n_near * (wanted + MORE_COMBINATIONS) > 8 * MAX_CELLS { 0 } else { MORE_COMBINATIONS };
+    let followed = (MAX_CELLS / (n_all * n_near).max(1)).clamp((wanted + more).min(COMBINATIONS), COMBINATIONS.max(wanted));
     let mut found = random_directions(schema, summaries, followed);
     let n_rows = source.n_rows_hint().map_or(weight, |rows| rows as f64);
     let cells: f64 = wide
@@ -291,7 +291,7 @@ pub(crate) fn directions(
         })
         .sum();
     let per_pass = n_rows * cells * (n_near * followed) as f64;
-    let most_passes = ((MOST_WORK / per_pass.max(1.0)) as usize).clamp(3, MOST_PASSES);
+    let most_passes = ((MAX_WORK / per_pass.max(1.0)) as usize).clamp(3, MAX_PASSES);
     let features = FeatureStandards::new(schema, summaries, weight);
     let runs = runs(schema, &wide, n_all);
     let mut before = f64::INFINITY;

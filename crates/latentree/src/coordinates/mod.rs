@@ -79,7 +79,7 @@ struct Run {
 }
 
 /// Most runs that rows are looked at by.
-const MOST_RUNS: usize = 64;
+const MAX_RUNS: usize = 64;
 /// Rows that a thread fills at once.
 const PARALLEL_ROWS: usize = 256;
 
@@ -90,7 +90,7 @@ fn runs(columns: &[ColumnMap]) -> Vec<Run> {
         if map.kind == ColumnKind::Levels {
             return Vec::new();
         }
-        let is_full = runs.len() == MOST_RUNS;
+        let is_full = runs.len() == MAX_RUNS;
         match runs.last_mut() {
             Some(run)
                 if (run.start, run.width) == (map.start, map.width)

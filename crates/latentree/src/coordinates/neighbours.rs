@@ -2,7 +2,7 @@
 //!
 //! For n rows of two columns with tables `n_ab`, `χ² = n (Σ n_ab²/(n_a n_b) − 1)` has mean f and variance 2f where the two are
 //! independent, f its degrees of freedom; `(χ² − f)/√(2f)` orders the pairs. A row costs one increment for each pair, whatever
-//! the number of labels, and the table of a pair stays in the cache. Columns of more than [`MOST_CODES`] labels share codes;
+//! the number of labels, and the table of a pair stays in the cache. Columns of more than [`MAX_CODES`] labels share codes;
 //! numbers are cut into four parts.
 
 use rayon::prelude::*;
@@ -20,10 +20,10 @@ use crate::observer::Observer;
 /// Increments that all pairs may cost.
 const WORK: f64 = 6e9;
 /// Most and fewest rows that are looked at; the first fits the counts.
-const MOST_ROWS: f64 = 65_535.0;
-const FEWEST_ROWS: f64 = 2048.0;
+const MAX_ROWS: f64 = 65_535.0;
+const MIN_ROWS: f64 = 2048.0;
 /// Most codes of a column.
-const MOST_CODES: usize = 256;
+const MAX_CODES: usize = 256;
 
 /// How a column is turned into codes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ enum Cut {
 impl Cut {
     fn n_codes(self) -> usize {
         match self {
-            Self::Labels(n) => n.min(MOST_CODES),
+            Self::Labels(n) => n.min(MAX_CODES),
             Self::Number { .. } => 4,
         }
     }
@@ -46,7 +46,7 @@ impl Cut {
             return self.n_codes() as u16;
         }
         match self {
-            Self::Labels(n) if n <= MOST_CODES => value as u16,
+            Self::Labels(n) if n <= MAX_CODES => value as u16,
             // Fibonacci hashing: neighbouring labels get distant codes.
             Self::Labels(_) => ((value as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u16,
             Self::Number { mean, deviation } => {
@@ -126,7 +126,7 @@ pub(crate) fn by_tables(
     let cuts = codes.cuts.clone();
     let p = cuts.len();
     let n_pairs = (p * p.saturating_sub(1) / 2).max(1) as f64;
-    let rows = (WORK / n_pairs).clamp(FEWEST_ROWS, MOST_ROWS) as u64;
+    let rows = (WORK / n_pairs).clamp(MIN_ROWS, MAX_ROWS) as u64;
     let step = summary.n_rows().div_ceil(rows).max(1);
     observer.stage("neighbours", Some(summary.n_rows() / step));
     let codes = fold(&mut SelectedRows::new(&mut *source, |row| row % step == 0), codes, observer)?.finish()?;

@@ -1,4 +1,4 @@
-//! Rows that are elsewhere: what is asked of them is a pass, and what comes back is the pass when it has seen them all.
+//! Remote rows: they receive a pass, and return it after it has seen all rows.
 
 use std::fmt;
 use std::sync::Arc;

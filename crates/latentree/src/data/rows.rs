@@ -14,7 +14,7 @@ pub trait Rows: Sync {
     /// What the columns mean.
     fn schema(&self) -> &Arc<Schema>;
 
-    /// Opens the rows at the first one; the same batches come every time. What is opened can be rewound.
+    /// Opens the rows at the first one. Every source yields the same batches, and can be rewound.
     ///
     /// # Errors
     /// If the rows cannot be read.
@@ -180,7 +180,7 @@ impl<S: BatchSource> CachedRows<S> {
         }
     }
 
-    /// What is to be known of the source, while no pass reads it.
+    /// Calls a function with the source, while no pass reads it.
     ///
     /// # Panics
     /// If a pass does.

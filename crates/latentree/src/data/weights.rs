@@ -1,6 +1,6 @@
 //! The meaning of row weights, and rows with rescaled weights.
 //!
-//! *Sampling weights* say how many people of a population a row stands for. Their scale says nothing about how much was observed,
+//! *Sampling weights* say how many members of a population a row represents. Their scale says nothing about how much was observed,
 //! so they are multiplied by one number such that they sum to the number of rows with a positive weight: n, as tests and BIC
 //! count it. *Frequency weights* say how often a row was observed: they are whole numbers, and n is their sum.
 
@@ -16,7 +16,7 @@ use crate::journal::Journal;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum WeightKind {
-    /// How many of a population a row stands for. Scaled to sum to the number of rows with a positive weight, which is n in BIC:
+    /// How many members of a population a row represents. Scaled to sum to the number of rows with a positive weight, which is n in BIC:
     /// all weights times a constant give the same model.
     #[default]
     Sampling,
@@ -74,14 +74,14 @@ enum Change {
     Multiply(f64),
 }
 
-/// What is known of some weights.
+/// Statistics of weights.
 #[derive(Debug, Default)]
 struct Seen {
     n_positive: u64,
     sum: f64,
     least: Option<f64>,
     largest: f64,
-    /// The first row whose weight is no whole number, from zero.
+    /// The zero-based number of the first row whose weight is not a whole number.
     first_fraction: Option<(u64, f64)>,
 }
 
@@ -138,7 +138,7 @@ impl Seen {
     }
 
     fn change(&self, kind: WeightKind) -> Result<Change> {
-        // What learns from no rows says so; the likelihood of none is that of nothing.
+        // Learning from no rows reports its own error; scoring no rows is valid.
         if self.n_positive == 0 {
             return Ok(Change::Keep);
         }
@@ -186,7 +186,7 @@ impl Seen {
 pub struct WeightedRows<'a> {
     rows: &'a dyn Rows,
     scale: WeightScale,
-    /// The rows with their weights changed, where they are in memory.
+    /// The rows with changed weights, if they are in memory.
     table: Option<Dataset>,
 }
 
@@ -207,7 +207,7 @@ impl<'a> WeightedRows<'a> {
         Ok(Self { rows, scale, table })
     }
 
-    /// Fails unless a row of weight w stands for w rows, as it does without weights.
+    /// Fails unless a row of weight w represents w rows, as it does without weights.
     ///
     /// # Errors
     /// [`Error::Option`].
@@ -219,7 +219,7 @@ impl<'a> WeightedRows<'a> {
         Err(Error::option("weight_kind", problem))
     }
 
-    /// Whether a row of weight w stands for w rows; so it does without weights.
+    /// Whether a row of weight w represents w rows, as it does without weights.
     pub(crate) fn are_frequencies(&self) -> bool {
         self.scale.change == Change::Keep
     }

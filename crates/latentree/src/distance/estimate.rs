@@ -14,7 +14,7 @@ use crate::index::ColIx;
 use crate::moments::PairMoments;
 use crate::observer::Observer;
 
-/// The estimator that [`estimate`] uses: the one asked for, or the one that [`Estimator::Auto`] chooses.
+/// The estimator that [`estimate`] uses: the requested one, or the choice of [`Estimator::Auto`].
 ///
 /// # Errors
 /// As [`estimate`].
@@ -101,7 +101,7 @@ pub fn estimate(moments: &PairMoments, options: &DistanceOptions, observer: &dyn
     DistanceMatrix::from_lower(names, values, options.errors.then_some(errors))
 }
 
-/// What [`Estimator::Auto`] means here, or whether the estimator asked for applies.
+/// The choice of [`Estimator::Auto`], or a check that the requested estimator applies.
 pub(super) fn resolve(moments: &PairMoments, variables: &[Variable], options: &DistanceOptions) -> Result<Estimator> {
     let k = options.n_hidden_states();
     let named =

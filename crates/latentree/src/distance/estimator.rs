@@ -95,7 +95,7 @@ fn with_errors() -> bool {
     true
 }
 
-/// No significance is asked for: written as 0.
+/// No minimum significance, written as 0.
 mod zero_is_none {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -202,7 +202,7 @@ impl DistanceOptions {
 
     /// Checks all values.
     pub(crate) fn check(&self) -> Result<()> {
-        limits::check("parameters.hidden_states", self.n_hidden_states(), 2..=limits::MOST_HIDDEN_STATES)?;
+        limits::check("parameters.hidden_states", self.n_hidden_states(), 2..=limits::MAX_HIDDEN_STATES)?;
         let numbers = [
             ("distance.significance", self.significance.unwrap_or(0.0)),
             ("distance.clip", self.clip),

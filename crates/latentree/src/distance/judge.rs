@@ -7,7 +7,7 @@
 
 use super::DistanceOptions;
 
-/// A distance and its standard error; NaN where there is none.
+/// A distance and its standard error; NaN if undefined.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Estimate {
     pub(super) distance: f64,

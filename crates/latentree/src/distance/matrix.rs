@@ -30,7 +30,7 @@ fn cell(i: usize, j: usize) -> usize {
 }
 
 impl DistanceMatrix {
-    /// A matrix from a function of the pairs `i > j`; `None` is no distance.
+    /// A matrix from a function of the pairs `i > j`; `None` marks a missing distance.
     ///
     /// # Errors
     /// [`Error::Data`] if a name is empty or appears twice, or a distance is negative or not finite.
@@ -88,7 +88,7 @@ impl DistanceMatrix {
         &self.names
     }
 
-    /// The distance of two variables; 0 of a variable to itself, `None` where there is none.
+    /// The distance of two variables: 0 from a variable to itself, `None` if undefined.
     #[must_use]
     pub fn get(&self, i: usize, j: usize) -> Option<f64> {
         let value = self.raw(i, j);

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Symbolic links that are followed before a path is taken for a loop, as Linux does.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// Where a file is or would be: symbolic links followed, also one whose target does not exist, and the folder made absolute.
 ///
@@ -12,7 +12,7 @@ const MOST_LINKS: usize = 40;
 /// If its folder does not exist, or links lead in a circle.
 pub(crate) fn destination(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         match std::fs::read_link(&path) {
             Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
             Err(_) => {

@@ -13,7 +13,7 @@
 //! - `version` is the writer's, `minimum_version` the oldest reader that can read the file; unknown fields are left unread.
 //! - `kind` is `latent-tree`, or `tree` for a file without `tables`.
 //! - `source` is the parent as seen from the root. `distance` and `support` are left out where unknown or not finite.
-//! - `roots` names the root of every tree, where there are several, `root` first.
+//! - `roots` names the root of every tree if there are several, `root` first.
 //! - A table is, by the node's place: `prior`, the root's probabilities; `given`, one list of probabilities per state of
 //!   the parent; `means` and `variances`, or `rates`, one number per state of the parent; `members`, one such object per
 //!   column of a group; `mean`, `coefficient` and `variance` of a Gaussian tree's node.
@@ -51,7 +51,7 @@ const OLDEST: u64 = 1;
 const NEWEST: u64 = 1;
 /// Oldest reader that can read what this program writes.
 const OLDEST_READER: u64 = 1;
-/// Longest file. Models are far smaller; what is longer is refused before it is read, and never written.
+/// Maximum file size. Models are far smaller; larger files are rejected before reading, and never written.
 const MAX_BYTES: u64 = 1 << 28;
 /// Most memory that the values of a file may take while it is read.
 const MAX_MEMORY: u64 = 1 << 30;

@@ -61,7 +61,7 @@ pub(super) fn decode(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// What our own properties say of a variable.
+/// The content of our own properties of a variable.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Notes {
     pub(super) hidden: bool,

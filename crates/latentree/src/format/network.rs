@@ -69,7 +69,7 @@ impl Network {
     ///
     /// # Errors
     /// [`Error::Tree`] if a node has two parents or there is a cycle; [`Error::Format`] with the line where something is
-    /// missing, appears twice, or is no distribution.
+    /// missing, appears twice, or is not a distribution.
     pub(super) fn into_model(self, format: &'static str, options: &ReadModelOptions<'_>) -> Result<LatentTree> {
         let fault = |line: u64, problem: String| Error::format(Place::default().line(line), format, problem);
         let mut by_name: HashMap<&str, usize> = HashMap::with_capacity(self.variables.len());

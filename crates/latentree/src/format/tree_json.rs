@@ -95,7 +95,7 @@ impl Tree {
     /// `distance`, `support` and `bootstrap` may be left out; other fields are ignored.
     ///
     /// # Errors
-    /// [`Error::Format`] with the line if it is not JSON of this shape, [`Error::Tree`] if it is no tree.
+    /// [`Error::Format`] with the line if it is not JSON of this shape, [`Error::Tree`] if it is not a tree.
     pub fn from_json(text: &str) -> Result<Self> {
         let file: TreeFile<'_> = serde_json::from_str(text)
             .map_err(|error| Error::format(Place::default().line(error.line() as u64), FORMAT, error.to_string()))?;

@@ -7,7 +7,7 @@ use crate::error::{Error, Result, Shortened};
 use crate::index::{ColIx, NodeIx};
 use crate::model::{Domain, LatentTree};
 
-/// What is known about one row: any column and any hidden node may be set.
+/// The evidence of one row: any column and any hidden node may be set.
 ///
 /// # Example
 /// ```no_run
@@ -39,7 +39,7 @@ impl Evidence {
     /// Sets a node, or a member column of a group, from what a user wrote: a label, or a number.
     ///
     /// # Errors
-    /// [`Error::Query`] if there is no such node or the value is none of its values.
+    /// [`Error::Query`] if there is no such node, or it does not have this value.
     pub fn set(&mut self, model: &LatentTree, name: &str, value: &str) -> Result<()> {
         let problem = |expected: String| Error::query(format!("{name}={:?}: {expected}", Shortened(value)));
         let discrete = |labels: &[String]| -> Result<f64> {
@@ -137,7 +137,7 @@ impl Cells<'_> {
     }
 }
 
-/// What is known in a block of rows.
+/// The evidence of a block of rows.
 #[derive(Debug)]
 pub(crate) struct EvidenceBlock<'a> {
     pub(crate) n_rows: usize,

@@ -10,7 +10,7 @@ const STATES: usize = 4;
 const ROWS: usize = 8;
 
 /// Fewest states on both sides for which tiles pay.
-pub(super) const FEWEST_STATES: usize = 4;
+pub(super) const MIN_STATES: usize = 4;
 
 /// Rows of eight from an array.
 #[inline(always)]

@@ -118,7 +118,7 @@ impl Number for f64 {
 
     #[inline(always)]
     fn mix(matrix: Matrix<'_>, sizes: (usize, usize), input: &[Self], output: &mut [Self], stride: usize, n_rows: usize) -> bool {
-        if sizes.0.min(sizes.1) < kernel::FEWEST_STATES {
+        if sizes.0.min(sizes.1) < kernel::MIN_STATES {
             return false;
         }
         kernel::mix(matrix, sizes, input, output, stride, n_rows);
@@ -134,7 +134,7 @@ impl Number for f64 {
         scratch: &mut Vec<f64>,
         counts: &mut [f64],
     ) -> bool {
-        if sizes.0.min(sizes.1) < kernel::FEWEST_STATES {
+        if sizes.0.min(sizes.1) < kernel::MIN_STATES {
             return false;
         }
         let width = kernel::padded(sizes.1);

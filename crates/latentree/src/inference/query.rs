@@ -72,7 +72,7 @@ impl Inference<'_> {
     /// [`Error::Query`] if the evidence has probability zero, a node is neither discrete nor in a Gaussian tree, a node
     /// is asked twice, or there are more than a million combinations.
     pub fn joint(&self, evidence: &Evidence, of: &[NodeIx]) -> Result<JointAnswer> {
-        const MOST: usize = 1 << 20;
+        const MAX_COMBINATIONS: usize = 1 << 20;
         let name = |node: NodeIx| self.model.tree().name(node).to_owned();
         if let Some(twice) = of.iter().enumerate().find(|(ix, node)| of[..*ix].contains(node)) {
             return Err(Error::query(format!("{:?} is asked for twice", name(*twice.1))));
@@ -97,9 +97,10 @@ impl Inference<'_> {
                 n_states.ok_or_else(|| Error::query(format!("{:?} is not discrete, so it has no joint table", name(node))))
             })
             .collect::<Result<Vec<usize>>>()?;
-        let combinations = n_states.iter().try_fold(1_usize, |product, &n| product.checked_mul(n)).filter(|&n| n <= MOST);
         let combinations =
-            combinations.ok_or_else(|| Error::query(format!("more than {MOST} combinations; query fewer nodes at once")))?;
+            n_states.iter().try_fold(1_usize, |product, &n| product.checked_mul(n)).filter(|&n| n <= MAX_COMBINATIONS);
+        let combinations = combinations
+            .ok_or_else(|| Error::query(format!("more than {MAX_COMBINATIONS} combinations; query fewer nodes at once")))?;
         let total = self.log_evidence(evidence);
         if total == f64::NEG_INFINITY {
             return Err(impossible());

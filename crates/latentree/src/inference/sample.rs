@@ -58,10 +58,10 @@ impl<'m> Inference<'m> {
     /// Draws rows into memory.
     ///
     /// # Errors
-    /// [`Error::Option`](crate::Error::Option) if they are more than [`MOST_DRAWN_ROWS`](limits::MOST_DRAWN_ROWS) or would not
+    /// [`Error::Option`](crate::Error::Option) if they are more than [`MAX_DRAWN_ROWS`](limits::MAX_DRAWN_ROWS) or would not
     /// fit the machine's memory.
     pub fn sample(&self, n_rows: u64, seed: u64) -> Result<Dataset> {
-        limits::check("sample.rows", n_rows, 0..=limits::MOST_DRAWN_ROWS)?;
+        limits::check("sample.rows", n_rows, 0..=limits::MAX_DRAWN_ROWS)?;
         let width = |kind: &Kind| match ColumnData::for_kind(kind, 0) {
             ColumnData::Codes8(_) => 1,
             ColumnData::Codes(_) => 4,

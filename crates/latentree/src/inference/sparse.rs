@@ -25,16 +25,16 @@ use crate::data::{Batch, SparseRows};
 use crate::index::NodeIx;
 
 /// Largest power of two of a relative entry.
-const LARGEST_POWER: i32 = 300;
+const MAX_POWER: i32 = 300;
 /// A node visited by one sparse row costs about as much as this many in the dense schedule, which works on many rows at once.
 const COST: usize = 8;
 /// Rows of a part at least, unless there are fewer than two parts.
 const ROWS_OF_A_PART: usize = 512;
-/// Rows that are looked at to choose between the two.
+/// Number of rows to inspect to choose between the two.
 const TRIAL_ROWS: usize = 64;
 /// Relative messages are rescaled outside of this range.
-const SMALLEST: f64 = 1e-100;
-const LARGEST: f64 = 1e100;
+const MIN_SCALE: f64 = 1e-100;
+const MAX_SCALE: f64 = 1e100;
 
 const NONE: u32 = u32::MAX;
 
@@ -141,7 +141,7 @@ pub(crate) struct SparsePlan {
 impl SparsePlan {
     /// `None` if the model has numbers or counts, or its own numbers leave the range.
     pub(crate) fn new(plan: &Plan, n_columns: usize) -> Option<Self> {
-        let smallest = 2_f64.powi(-LARGEST_POWER).ln();
+        let smallest = 2_f64.powi(-MAX_POWER).ln();
         let in_range = |ln: f64| ln.abs() <= -smallest;
         let mut sparse = Self {
             nodes: Vec::new(),
@@ -522,7 +522,7 @@ fn multiply(products: &mut [f64], factors: &[f64], ln_scale: &mut f64) {
         *product *= factor;
         largest = largest.max(*product);
     }
-    if !(SMALLEST..=LARGEST).contains(&largest) && largest > 0.0 {
+    if !(MIN_SCALE..=MAX_SCALE).contains(&largest) && largest > 0.0 {
         products.iter_mut().for_each(|product| *product /= largest);
         *ln_scale += largest.ln();
     }

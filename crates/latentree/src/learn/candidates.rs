@@ -13,7 +13,7 @@ use crate::selection::{Candidates, LocalLearner, scored_candidates};
 use crate::structure::{LearnedStructure, LearnerName, with_lengths};
 
 impl Learning {
-    /// What `reg-clrg` or `reg-clnj` choose from (with any other [`structure`](Self::structure), `reg-clnj`), with the gain of BIC of each.
+    /// The candidates of `reg-clrg` or `reg-clnj` (of `reg-clnj` for any other [`structure`](Self::structure)), each with its gain in BIC.
     ///
     /// # Errors
     /// [`Error::Option`] if there are no rows; as [`run`](Self::run).
@@ -35,7 +35,7 @@ impl Learning {
 }
 
 impl Run<'_> {
-    /// The tree of the candidates that were asked for, else of those that raise BIC, with lengths by least squares.
+    /// The tree with the accepted candidates, by default those that raise BIC, and with lengths by least squares.
     pub(super) fn regularised(&self, rows: &dyn Rows, moments: &PairMoments) -> Result<LearnedStructure> {
         let (candidates, distances) = self.candidates_of(rows, moments)?;
         let tree = match &self.options.selection.accept {

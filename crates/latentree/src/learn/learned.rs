@@ -1,4 +1,4 @@
-//! What comes out of learning.
+//! The result of learning.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,27 +17,27 @@ use crate::tree::Tree;
 pub struct Stage {
     /// Its name.
     pub name: String,
-    /// Seconds by the clock.
+    /// Elapsed seconds.
     pub seconds: f64,
 }
 
-/// A learned model, or tree, and how it came about.
+/// A learned model or tree, and how it was found.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Learned {
-    /// The model; the tree alone where the input gives no parameters or none were asked for.
+    /// The model, or only the tree if the input gives no parameters or none were requested.
     pub file: ModelFile,
     /// The learner that ran.
     pub learner: LearnerName,
     /// The distance that was used.
     pub estimator: Option<Estimator>,
-    /// The penalty of the prior of trees, where likelihood decided about the tree.
+    /// The penalty of the prior over trees, if the tree was chosen by likelihood.
     pub penalty: Option<&'static str>,
-    /// Number of rows learned from.
+    /// Number of training rows.
     pub rows: Option<u64>,
     /// Exact number of free parameters.
     pub free_parameters: Option<usize>,
-    /// Log-likelihood of the rows that were learned from.
+    /// Log-likelihood of the training rows.
     pub log_likelihood: Option<f64>,
     /// `log_likelihood − ½ free_parameters · ln weight`: larger is better.
     pub bic: Option<f64>,
@@ -45,19 +45,21 @@ pub struct Learned {
     pub validation: Option<f64>,
     /// Number of validation rows.
     pub validation_rows: Option<u64>,
-    /// What decided between models, if a search did.
+    /// The criterion of the search, if there was one.
     pub criterion: Option<Criterion>,
-    /// The candidates that validation rows decided between.
+    /// The candidates that were compared on validation rows.
     pub candidates: Vec<CandidateScore>,
-    /// How sure the splits between hidden variables are, where they were tested.
+    /// Summary of the support of the splits between hidden variables, if they were tested.
     pub splits: Option<SplitSummary>,
     /// Passes of EM over the rows.
     pub em_iterations: Option<usize>,
-    /// Whether everything iterative came to its end.
+    /// Whether all iterative steps converged.
     pub converged: bool,
-    /// What the user should know.
+    /// Whether the observer ended the search early. The model is the best one found until then.
+    pub interrupted: bool,
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// What was done, in the order of the beginnings.
+    /// The stages, in the order in which they started.
     pub stages: Vec<Stage>,
 }
 
@@ -68,7 +70,7 @@ impl Learned {
         self.file.tree()
     }
 
-    /// What is to be told about it, as one JSON object for all who call: the command line and other languages.
+    /// A summary as one JSON object, shared by the command line and other bindings.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let tree = self.tree();
@@ -94,11 +96,12 @@ impl Learned {
             "splits": self.splits,
             "em_iterations": self.em_iterations,
             "converged": self.converged,
+            "interrupted": self.interrupted,
             "warnings": self.warnings,
         })
     }
 
-    /// The model, if there is more than a tree.
+    /// The model, unless there is only a tree.
     #[must_use]
     pub fn model(&self) -> Option<&LatentTree> {
         match &self.file {
@@ -107,7 +110,7 @@ impl Learned {
         }
     }
 
-    /// The same with the digest of the data, `sha256:…`, and how they were read recorded in the model's provenance.
+    /// Records the digest of the data, `sha256:…`, and how they were read in the model's provenance.
     #[must_use]
     pub fn with_data(mut self, digest: Option<String>, read: Option<Value>) -> Self {
         match &mut self.file {

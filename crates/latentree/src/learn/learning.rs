@@ -1,4 +1,4 @@
-//! What is learned from, and how.
+//! The sources to learn from, and the settings of a run.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,16 +15,16 @@ use crate::structure::{Contraction, LearnerName};
 use crate::tensor::Decomposition;
 use crate::tree::Tree;
 
-/// What is learned from.
+/// A source to learn from.
 #[non_exhaustive]
 pub enum Source<'a> {
-    /// Rows, which are read more than once: from the beginning, wherever they are.
+    /// Rows. They are read more than once, each time from the beginning.
     Rows(&'a dyn Rows),
-    /// Moments of rows that are not at hand.
+    /// Moments, without the rows.
     Moments(PairMoments),
-    /// Moments of rows that are not at hand, and what they say about the tables of a given tree ([`Learning::tree_moments`]).
+    /// Moments, without the rows, with the statistics for the tables of a given tree ([`Learning::tree_moments`]).
     TreeMoments(PairMoments, Box<TreeMoments>),
-    /// Distances between variables, which give a tree and no parameters.
+    /// Distances between variables. They give a tree without parameters.
     Distances(DistanceMatrix),
 }
 
@@ -39,19 +39,19 @@ impl fmt::Debug for Source<'_> {
     }
 }
 
-/// Rows by which EM is stopped and candidates are compared.
+/// Rows used to stop EM and to compare candidates.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Validation {
-    /// These, which are not learned from.
+    /// These rows, which are not used for training.
     Rows(Dataset),
-    /// About this share of the rows, drawn by the seed and then not learned from.
+    /// About this fraction of the rows, drawn by the seed and excluded from training.
     Fraction(f64),
 }
 
-/// Learning: options, and what else a run is given besides its data.
+/// A learning run: its options and its other inputs besides the data.
 ///
-/// The setters are short for fields of [`LearnOptions`].
+/// The setters are shortcuts for fields of [`LearnOptions`].
 #[derive(Debug, Clone, Default)]
 pub struct Learning {
     pub(super) options: LearnOptions,
@@ -80,7 +80,7 @@ impl Learning {
         &self.options
     }
 
-    /// The memory that may be used.
+    /// The memory limit.
     #[must_use]
     pub fn memory_budget(&self) -> MemoryBudget {
         self.memory
@@ -93,7 +93,7 @@ impl Learning {
         self
     }
 
-    /// How distances are made of moments. Their number of hidden states is that of [`hidden_states`](Self::hidden_states) where one is given.
+    /// How distances are estimated from moments. [`hidden_states`](Self::hidden_states), if set, overrides their number of hidden states.
     #[must_use]
     pub fn distances(mut self, distances: DistanceOptions) -> Self {
         self.options.distance = distances;
@@ -107,14 +107,15 @@ impl Learning {
         self
     }
 
-    /// States of every hidden variable; by default 2. Over continuous columns alone hidden variables are Gaussian unless a number is given.
+    /// Number of states of every hidden variable, by default 2. If all columns are continuous, hidden variables are Gaussian by default.
     #[must_use]
     pub fn hidden_states(mut self, hidden_states: Option<usize>) -> Self {
         self.options.parameters.hidden_states = hidden_states.map_or(HiddenStates::Unset, HiddenStates::Fixed);
         self
     }
 
-    /// Searches for the numbers of states: by the validation rows where there are some, else by BIC, unless [`select`](Self::select) says by what.
+    /// Searches for the numbers of states: by the criterion of [`select`](Self::select), or else by validation rows if there are any, or
+    /// else by BIC.
     #[must_use]
     pub fn hidden_states_auto(mut self) -> Self {
         self.options.parameters.hidden_states = HiddenStates::Auto;
@@ -128,28 +129,28 @@ impl Learning {
         self
     }
 
-    /// Takes out splits whose support is below this; by default those below ½ whose removal does not lower BIC, and 0 takes out none.
+    /// Removes splits with less support than this; 0 removes none. The default removes splits below ½ unless that lowers BIC.
     #[must_use]
     pub fn collapse(mut self, least: Option<f64>) -> Self {
         self.options.structure.collapse = least;
         self
     }
 
-    /// Keeps this tree and learns its parameters only; its observed nodes are the variables. See [`tree_over`](super::tree_over).
+    /// Keeps this tree, whose observed nodes are the variables, and only learns its parameters. See [`tree_over`](super::tree_over).
     #[must_use]
     pub fn tree(mut self, tree: Option<Tree>) -> Self {
         self.tree = tree;
         self
     }
 
-    /// How parameters are found.
+    /// The method for the parameters.
     #[must_use]
     pub fn parameters(mut self, method: ParameterMethod) -> Self {
         self.options.parameters.method = method;
         self
     }
 
-    /// How the labels of hidden states are made to agree.
+    /// How the labels of hidden states are aligned between tables.
     #[must_use]
     pub fn alignment(mut self, alignment: Alignment) -> Self {
         self.options.parameters.alignment = alignment;
@@ -170,21 +171,21 @@ impl Learning {
         self
     }
 
-    /// How many random starts of EM are tried.
+    /// Number of random starts of EM.
     #[must_use]
     pub fn restarts(mut self, restarts: usize) -> Self {
         self.options.em.restarts = restarts;
         self
     }
 
-    /// Most passes of EM over the rows.
+    /// Maximum number of EM passes over the rows.
     #[must_use]
     pub fn em_iterations(mut self, iterations: Option<usize>) -> Self {
         self.options.em.iterations = iterations;
         self
     }
 
-    /// Relative gain of the log-likelihood at which EM ends.
+    /// EM stops when the relative gain in log-likelihood falls below this.
     #[must_use]
     pub fn em_tolerance(mut self, tolerance: Option<f64>) -> Self {
         self.options.em.tolerance = tolerance;
@@ -198,7 +199,7 @@ impl Learning {
         self
     }
 
-    /// Rows by which EM is stopped, and candidates are compared where [`Criterion::Validation`] decides.
+    /// Rows used to stop EM and, with [`Criterion::Validation`], to compare candidates.
     #[must_use]
     pub fn validation(mut self, validation: Option<Validation>) -> Self {
         (self.validation, self.options.selection.validation) = match validation {
@@ -223,30 +224,31 @@ impl Learning {
         self
     }
 
-    /// A directory in which fits of EM and their states are kept ([`Journal`](crate::Journal)), and from which a run goes on: the result has the
-    /// same bytes as if it had never been interrupted.
+    /// A directory for EM fits and their states ([`Journal`](crate::Journal)). An interrupted run continues from there and ends with the
+    /// same bytes as an uninterrupted one.
     #[must_use]
     pub fn checkpoint(mut self, directory: Option<PathBuf>) -> Self {
         self.checkpoint = directory;
         self
     }
 
-    /// What row weights mean; by default [`WeightKind::Sampling`]: their scale does not matter, and BIC counts the rows with a positive weight.
+    /// The meaning of row weights. With the default, [`WeightKind::Sampling`], their scale does not matter, and BIC counts the rows with a
+    /// positive weight.
     #[must_use]
     pub fn weight_kind(mut self, kind: WeightKind) -> Self {
         self.options.weight_kind = kind;
         self
     }
 
-    /// Memory that moments, models and expected counts may take; by default three quarters of the machine's. What would exceed it is refused
-    /// before work starts.
+    /// Memory limit for moments, models and expected counts, by default three quarters of the machine's memory. A run that would exceed it
+    /// fails before work starts.
     #[must_use]
     pub fn memory(mut self, budget: MemoryBudget) -> Self {
         self.memory = budget;
         self
     }
 
-    /// The seed of everything random.
+    /// The seed of all random choices.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.options.seed = seed;

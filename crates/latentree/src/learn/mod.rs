@@ -1,7 +1,8 @@
-//! Learning from one end to the other: rows, moments or distances in, a model with all that is to be said about it out.
+//! Learning end to end: from rows, moments or distances to a model and a summary of it.
 //!
-//! [`LearnOptions`] are all the options, each part with the stage that it belongs to; [`Learning::run`] goes through the stages: moments of the rows, a tree
-//! ([`structure`](crate::structure)), its parameters ([`parameters`](crate::parameters), [`em`](crate::parameters::em)) and their likelihood.
+//! [`LearnOptions`] holds all options, grouped by stage. [`Learning::run`] runs the stages: moments of the rows, a tree
+//! ([`structure`](crate::structure)), its parameters ([`parameters`](crate::parameters), [`em`](crate::parameters::em)) and their
+//! likelihood. By default, a search ([`selection`](crate::selection)) finds tree and parameters together.
 //!
 //! # Which parameters
 //! | method | continuous columns only | others |
@@ -11,11 +12,13 @@
 //! | `moments` | by lengths | by moments |
 //! | `em`, `moments+em` | EM of a Gaussian tree | EM from a latent class model, from moments |
 //!
-//! A number of hidden states that is asked for makes hidden variables discrete over continuous columns, too: moments and EM find Gaussian leaves for each state. For more
-//! than two states, distances and moments see numbers through the indicators of quantile bins, since a number by itself shows two at most.
+//! If a number of hidden states is set, hidden variables are discrete even if all columns are continuous: moments and EM find Gaussian
+//! leaves for each state. For more than two states, distances and moments use indicators of quantile bins, because a number by itself
+//! distinguishes at most two states.
 //!
 //! # Order of states
-//! The states of hidden variables are sorted at the end, whatever found them: see [`LatentTree::with_ordered_states`](crate::model::LatentTree::with_ordered_states).
+//! The states of hidden variables are sorted at the end, for every method: see
+//! [`LatentTree::with_ordered_states`](crate::model::LatentTree::with_ordered_states).
 //!
 //! # Example
 //! ```
@@ -34,6 +37,7 @@
 //! ```
 
 mod candidates;
+mod cautions;
 mod learned;
 mod learning;
 mod model;

@@ -1,4 +1,4 @@
-//! The third stage: the parameters of a tree, by the method that is asked for or that fits the columns.
+//! The third stage: the parameters of a tree, by the requested method or the default for the columns.
 
 use std::sync::Arc;
 
@@ -27,6 +27,7 @@ pub(super) struct Fitted {
     pub(super) em_iterations: Option<usize>,
     pub(super) candidates: Vec<CandidateScore>,
     pub(super) splits: Option<SplitSummary>,
+    pub(super) interrupted: bool,
 }
 
 impl Fitted {
@@ -40,12 +41,13 @@ impl Fitted {
             em_iterations: None,
             candidates: Vec::new(),
             splits: None,
+            interrupted: false,
         }
     }
 }
 
 impl Run<'_> {
-    /// The model that a search finds; on the tree of a structure, where one is to be kept.
+    /// The model that a search finds, on the tree of `kept` if there is one.
     pub(super) fn searched(
         &self,
         criterion: Criterion,
@@ -67,10 +69,11 @@ impl Run<'_> {
             em_iterations: None,
             candidates: found.candidates,
             splits: None,
+            interrupted: self.observer.stop_early(),
         })
     }
 
-    /// The tree of a matrix of distances, which gives no parameters.
+    /// The tree of a distance matrix, without parameters.
     pub(super) fn tree_alone(&self, structure: LearnedStructure) -> Result<Fitted> {
         if !matches!(self.options.parameters.method, ParameterMethod::Auto | ParameterMethod::None) {
             let problem = "a distance matrix alone gives no parameters; learn from the data";
@@ -81,7 +84,7 @@ impl Run<'_> {
         Ok(Fitted::new(file, &structure))
     }
 
-    /// The model by what was collected for its tree.
+    /// The model from the statistics collected for its tree.
     pub(super) fn fitted_by_collected(
         &self,
         structure: LearnedStructure,
@@ -105,7 +108,7 @@ impl Run<'_> {
         Ok(Fitted::new(found.model.with_provenance(provenance).into(), &structure))
     }
 
-    /// The model by the method asked for, where moments and rows give one; else the tree.
+    /// The model by the requested method, or only the tree if moments and rows give no parameters.
     pub(super) fn fitted(&self, structure: LearnedStructure, moments: &Moments, rows: Option<&dyn Rows>) -> Result<Fitted> {
         let (method, tree) = (self.options.parameters.method, &structure.tree);
         let provenance = self.provenance(Some(&structure), Some(moments.n_rows()));
@@ -159,8 +162,8 @@ impl Run<'_> {
         Ok(Fitted { converged: structure.converged && found.converged, em_iterations: found.em_iterations, ..fitted })
     }
 
-    /// The family of models that lengths determine, if they do. A number of states that is asked for makes hidden variables discrete, also
-    /// over continuous columns.
+    /// The model family that edge lengths determine, if any. A requested number of states makes hidden variables discrete, even if all
+    /// columns are continuous.
     fn family(&self, structure: &LearnedStructure, moments: &Moments) -> Option<FamilyByLengths> {
         let is_symmetric = structure.estimator == Some(Estimator::Symmetric);
         let family = if moments.coordinates().is_none() { family_by_lengths(&moments.whole, is_symmetric) } else { None };

@@ -1,4 +1,4 @@
-//! The first stage: what the rows say about pairs of variables.
+//! The first stage: statistics of pairs of variables.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use crate::memory::MemoryBudget;
 use crate::model::least_model_bytes;
 use crate::moments::{BlockMoments, PairMoments, PairOptions, Summary, fold};
 use crate::observer::Observer as _;
-use crate::structure::{LearnerName, MOST_FOR_HALVES, StructureInput};
+use crate::structure::{LearnerName, MAX_FOR_HALVES, StructureInput};
 
-/// Blocks of rows from which a bootstrap draws.
+/// Number of blocks of rows that a bootstrap draws from.
 const BLOCKS: usize = 64;
-/// Fewer blocks than this make no bootstrap.
-const FEWEST_BLOCKS: usize = 8;
-/// Bytes that blocks may take before their number is reduced.
+/// Minimum number of blocks of a bootstrap.
+const MIN_BLOCKS: usize = 8;
+/// If blocks would take more bytes than this, there are fewer of them.
 const BLOCKS_BUDGET: u64 = 2 << 30;
-/// Bytes that [`FEWEST_BLOCKS`] may take.
+/// Maximum bytes of [`MIN_BLOCKS`].
 const BLOCKS_LIMIT: u64 = 8 << 30;
 
 /// Statistics of the rows.
@@ -29,11 +29,11 @@ pub(super) struct Moments {
     pub(super) whole: PairMoments,
     pub(super) blocks: Option<BlockMoments>,
     pub(super) halves: Option<[PairMoments; 2]>,
-    /// Set where the moments are those of bins of numbers, or of a few coordinates of wide variables.
+    /// Set if the moments describe bins of numbers, or a few coordinates of wide variables.
     pub(super) wide: Option<Wide>,
 }
 
-/// The rows that moments of bins or coordinates stand for.
+/// The rows that moments of bins or coordinates describe.
 pub(super) struct Wide {
     schema: Arc<Schema>,
     n_rows: u64,
@@ -42,7 +42,7 @@ pub(super) struct Wide {
 }
 
 impl Moments {
-    /// Moments without rows, whose weights are scaled.
+    /// Moments without rows; their weights must be scaled.
     pub(super) fn without_rows(whole: PairMoments) -> Self {
         Self { whole, blocks: None, halves: None, wide: None }
     }
@@ -55,7 +55,7 @@ impl Moments {
         Ok(())
     }
 
-    /// What a structure is learned from.
+    /// The input of a structure learner.
     pub(super) fn structure_input(&self) -> StructureInput<'_> {
         StructureInput::Moments { whole: &self.whole, halves: self.halves.as_ref() }
     }
@@ -65,7 +65,7 @@ impl Moments {
         self.wide.as_ref().and_then(|wide| wide.coordinates.as_ref())
     }
 
-    /// Whether the moments are of something else than the columns themselves.
+    /// Whether the moments describe bins or coordinates rather than the columns themselves.
     pub(super) fn are_of_other_columns(&self) -> bool {
         self.wide.is_some()
     }
@@ -93,7 +93,7 @@ impl Moments {
 }
 
 impl Run<'_> {
-    /// The statistics of rows, read as the options need them, whose weights may be frequencies.
+    /// The statistics that the options need.
     pub(super) fn moments(&self, rows: &dyn Rows, are_frequencies: bool) -> Result<Moments> {
         let mut source = rows.open()?;
         let moments = match self.bins(&mut *source)? {
@@ -110,7 +110,7 @@ impl Run<'_> {
         Ok(if are_frequencies { moments.of_frequencies() } else { moments })
     }
 
-    /// How numbers are cut for distances by more than two hidden states. A tree that is given, or searched for, needs no distances here.
+    /// The bins of numbers for distances with more than two hidden states. A given tree, or a search, needs no distances here.
     fn bins(&self, rows: &mut dyn BatchSource) -> Result<Option<Arc<Bins>>> {
         if self.tree.is_some() || self.searches_tree() {
             Ok(None)
@@ -167,11 +167,11 @@ impl Run<'_> {
         Ok(Moments { whole: blocks.whole()?, halves: Some(blocks.halves()?), blocks: Some(blocks), wide: wide(coordinates) })
     }
 
-    /// How many blocks of rows are kept apart: many for a bootstrap, two for the halves of `likelihood`, else none.
+    /// Number of separate blocks of rows: many for a bootstrap, two for the halves of `likelihood`, otherwise none.
     fn n_blocks(&self, schema: &Arc<Schema>) -> Result<Option<usize>> {
         if self.relearned_replicates().is_some() {
-            // Their number depends on the columns alone, not on the memory: it shows in the supports.
-            let within = BlockMoments::n_blocks_within(schema, BLOCKS, BLOCKS_BUDGET)?.max(FEWEST_BLOCKS);
+            // Supports depend on this number, so it must depend only on the columns and not on the memory.
+            let within = BlockMoments::n_blocks_within(schema, BLOCKS, BLOCKS_BUDGET)?.max(MIN_BLOCKS);
             let limit = BLOCKS_LIMIT.min(self.memory.bytes());
             if BlockMoments::n_blocks_within(schema, within, limit)? < within {
                 let problem = format!(
@@ -191,6 +191,6 @@ impl Run<'_> {
         }
         let is_scalar = |ix| schema.scalar_kind(ix).is_some_and(|kind| kind.n_states().is_none_or(|n_states| n_states <= 2));
         let asked = matches!(self.options.structure.learner, LearnerName::Auto | LearnerName::Likelihood);
-        Ok((asked && schema.variables().len() <= MOST_FOR_HALVES && schema.variable_ixs().all(is_scalar)).then_some(2))
+        Ok((asked && schema.variables().len() <= MAX_FOR_HALVES && schema.variable_ixs().all(is_scalar)).then_some(2))
     }
 }

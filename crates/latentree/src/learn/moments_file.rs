@@ -1,4 +1,4 @@
-//! The `.moments` file: pairs of columns and, where they were collected for a tree, all that its tables need.
+//! The `.moments` file: statistics of pairs of columns and, if collected for a tree, of everything that its tables need.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -16,17 +16,17 @@ use crate::moments::{Accumulator as _, PairMoments, PairOptions};
 use crate::observer::Observer;
 use crate::parameters::{Alignment, TreeMoments};
 
-/// Longest statistics of a tree that are believed.
-const MOST_BYTES: u64 = 8 << 30;
+/// Maximum length of the statistics of a tree.
+const MAX_BYTES: u64 = 8 << 30;
 
 /// The content of a `.moments` file.
 ///
-/// The pairs stand first, as in a file without the rest; then comes a pass ([`passes`](crate::passes)).
+/// The pairs come first, as in a file without a tree; then follows a pass ([`passes`](crate::passes)).
 #[derive(Debug, Clone)]
 pub struct MomentsFile {
     /// First and second moments of all pairs of columns.
     pub pairs: PairMoments,
-    /// What the tables of a given tree need.
+    /// The statistics for the tables of a given tree.
     pub tree: Option<TreeMoments>,
 }
 
@@ -42,10 +42,10 @@ impl MomentsFile {
         })
     }
 
-    /// What [`to_bytes`](Self::to_bytes) gave.
+    /// Reads the output of [`to_bytes`](Self::to_bytes).
     ///
     /// # Errors
-    /// [`Error::Format`] if it is cut or changed, [`Error::Version`] if another version of the program made it.
+    /// [`Error::Format`] if it is truncated or damaged, [`Error::Version`] if it was written by an incompatible version.
     pub fn from_bytes(mut bytes: &[u8]) -> Result<Self> {
         Self::read(&mut bytes)
     }
@@ -53,16 +53,12 @@ impl MomentsFile {
     fn read(input: &mut dyn Read) -> Result<Self> {
         let pairs = PairMoments::read_from(input, PairOptions::default().memory_limit)?;
         let mut rest = Vec::new();
-        input.take(MOST_BYTES).read_to_end(&mut rest).map_err(Error::io("read", "moments"))?;
+        input.take(MAX_BYTES).read_to_end(&mut rest).map_err(Error::io("read", "moments"))?;
         if rest.is_empty() {
             return Ok(Self { pairs, tree: None });
         }
         let wire = Wire::read(&rest).map_err(|error| {
-            Error::format(
-                Place::default(),
-                "latentree moments",
-                format!("after the end of the pairs there is no more than noise: {error}"),
-            )
+            Error::format(Place::default(), "latentree moments", format!("unreadable data after the end of the pairs: {error}"))
         })?;
         let tree: TreeMoments = wire.accumulator()?;
         if wire.schema != schema_hash(pairs.schema())? || tree.schema() != pairs.schema() {
@@ -101,7 +97,7 @@ impl MomentsFile {
         tree.map_or(Ok(()), |bytes| out.write_all(&bytes)).map_err(Error::io("write", "moments"))
     }
 
-    /// What is learned from.
+    /// The source to learn from.
     #[must_use]
     pub fn source(&self) -> Source<'static> {
         match &self.tree {
@@ -110,10 +106,10 @@ impl MomentsFile {
         }
     }
 
-    /// Adds all that another file has seen.
+    /// Adds the statistics of another file.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the two are of other columns, or for other trees or plans.
+    /// [`Error::Mismatch`] if the files have different columns, trees or plans.
     pub fn merge(&mut self, other: Self) -> Result<()> {
         match (&mut self.tree, other.tree) {
             (Some(own), Some(other)) => own.merge(other)?,
@@ -132,7 +128,7 @@ fn mismatch(left: &str, right: &str, problem: &str) -> Error {
 }
 
 impl Learning {
-    /// Collects what the tables of the given [`tree`](Self::tree) need of rows, so that they can be learned without the rows:
+    /// Collects the statistics that the tables of the given [`tree`](Self::tree) need, so that they can be learned without the rows:
     /// [`Source::TreeMoments`](super::Source::TreeMoments).
     ///
     /// # Errors
@@ -142,7 +138,7 @@ impl Learning {
         self.options.check(false, true)?;
         let tree = self.tree.as_ref().ok_or_else(|| Error::option("learn.tree", "give the tree whose tables are wanted"))?;
         if self.options.parameters.alignment != Alignment::Linear {
-            return Err(Error::option("parameters.alignment", "moments for a tree are those of linear alignment"));
+            return Err(Error::option("parameters.alignment", "moments for a tree always use linear alignment"));
         }
         let as_given = WeightedRows::new(rows, self.options.weight_kind)?;
         as_given.require_frequencies()?;
@@ -157,7 +153,7 @@ impl Learning {
 }
 
 impl Run<'_> {
-    /// Fails if statistics were collected for something else than what is asked for.
+    /// Fails if the statistics were collected with other options.
     pub(super) fn check_collected(&self, moments: &TreeMoments) -> Result<()> {
         if let Some(tree) = self.tree
             && !crate::tree::same_structure(&tree_over(tree, moments.schema())?, moments.tree())

@@ -1,4 +1,4 @@
-//! One tree of options: each part belongs to its stage, and the whole is what a model's provenance says.
+//! One tree of options, grouped by stage. A model's provenance records it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,8 +13,8 @@ use crate::structure::{LearnerName, StructureOptions};
 
 /// Everything that the result of learning depends on, besides the data.
 ///
-/// Serialised, it is nested as it is declared; unknown fields are refused, and what is left out has its default. An option is named by its
-/// path in this tree, such as `em.smoothing`, in [`set`](Self::set) and in messages.
+/// It is serialised with this nesting. Unknown fields are errors, and absent fields have their defaults. [`set`](Self::set) and messages
+/// name an option by its path in this tree, such as `em.smoothing`.
 ///
 /// # Example
 /// ```
@@ -33,38 +33,52 @@ use crate::structure::{LearnerName, StructureOptions};
 pub struct LearnOptions {
     /// The learner of the tree.
     pub structure: StructureOptions,
-    /// How distances are made of moments.
+    /// How distances are estimated from moments.
     pub distance: DistanceOptions,
     /// How the parameters of the tree are learned.
     pub parameters: ParameterOptions,
     /// How EM is run.
     pub em: EmOptions,
-    /// What decides between models.
+    /// How models are selected.
     pub selection: SelectionOptions,
-    /// What row weights mean.
+    /// The meaning of row weights.
     pub weight_kind: WeightKind,
-    /// The seed of everything random.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
 impl LearnOptions {
-    /// Sets the option of a path to a value as it is serialised; null is its default where it has none of its own.
+    /// Sets the option at a path to a serialised value; null unsets an option that has no fixed default.
     ///
     /// # Errors
-    /// [`Error::Option`] if there is no such option, or the value is none of its.
+    /// [`Error::Option`] if there is no such option, or the value is invalid.
     pub fn set(&mut self, path: &str, value: Value) -> Result<()> {
         let mut tree = self.to_json();
         let slot = tree.pointer_mut(&format!("/{}", path.replace('.', "/")));
         let slot = slot.filter(|slot| !slot.is_object()).ok_or_else(|| Error::option(path, "there is no such option"))?;
         slot.clone_from(&value);
-        *self = serde_json::from_value(tree).map_err(|error| Error::option(path, explained(&value, &error.to_string())))?;
+        *self = serde_json::from_value(tree).map_err(|error| {
+            let problem = explained(&value, &error.to_string());
+            // Only errors about names list the valid ones, so try the number as a name.
+            let named = value.is_number().then(|| self.clone().set(path, value.to_string().into()).err()).flatten();
+            named.filter(|_| problem.ends_with("a name is needed")).unwrap_or_else(|| Error::option(path, problem))
+        })?;
         Ok(())
+    }
+
+    /// Sets the option at a path to its default.
+    ///
+    /// # Errors
+    /// [`Error::Option`] if there is no such option.
+    pub fn reset(&mut self, path: &str) -> Result<()> {
+        let value = Self::default().to_json().pointer(&format!("/{}", path.replace('.', "/"))).cloned();
+        self.set(path, value.unwrap_or_default())
     }
 
     /// The options of a model's provenance.
     ///
     /// # Errors
-    /// [`Error::Option`] if there are fields that this version does not know, or a value is none of an option's.
+    /// [`Error::Option`] for fields that this version does not know, and for invalid values.
     pub fn from_json(value: Value) -> Result<Self> {
         serde_json::from_value(value).map_err(|error| Error::option("learn.from", error.to_string()))
     }
@@ -75,7 +89,7 @@ impl LearnOptions {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// All options that have a value, nested: those that are left out have their defaults.
+    /// All options that have a value, nested; the others have their defaults.
     #[must_use]
     pub(super) fn to_provenance(&self) -> Value {
         fn prune(value: &mut Value) {
@@ -107,8 +121,8 @@ impl LearnOptions {
         paths
     }
 
-    /// The criterion that decides, if one does. By default the tree of the learner `auto` is searched for, and numbers of states that are to be found are found, by the
-    /// validation rows where there are some, else by BIC. `is_tree_given` keeps the tree, and with it two states unless others are asked for.
+    /// The criterion of the search, if there is one. By default, the learner `auto` searches for the tree and for numbers of states: by
+    /// validation rows if there are any, otherwise by BIC. A given tree is kept, with two states unless others are requested.
     pub(super) fn criterion(&self, has_validation: bool, is_tree_given: bool) -> Option<Criterion> {
         let by_default = if has_validation { Criterion::Validation } else { Criterion::Bic };
         match self.selection.criterion {
@@ -120,14 +134,62 @@ impl LearnOptions {
         }
     }
 
-    /// Whether a search was asked for, rather than being what is done by default.
+    /// Whether a search was requested explicitly.
     pub(super) fn asks_for_search(&self) -> bool {
         matches!(self.selection.criterion, Some(Criterion::Bic | Criterion::Validation))
             || self.parameters.hidden_states == HiddenStates::Auto
     }
 
-    /// Whether nothing that was asked for speaks against a search.
-    fn searches_by_default(&self) -> bool {
+    /// Whether an effort was requested that only a search can use.
+    pub(super) fn asks_for_effort(&self) -> bool {
+        self.selection.effort.is_some_and(|effort| effort != Effort::Quick)
+    }
+
+    /// Rejects an effort that would be ignored: only a search of trees by BIC uses it.
+    fn check_effort(&self, has_validation: bool, is_tree_given: bool) -> Result<()> {
+        let refused = |problem: &str| Err(Error::option("selection.effort", problem));
+        let by_em = [ParameterMethod::Auto, ParameterMethod::Em, ParameterMethod::MomentsAndEm];
+        if self.selection.effort == Some(Effort::Quick) {
+            return match self.selection.criterion {
+                Some(Criterion::Bic | Criterion::Validation) => {
+                    refused("quick does no search, but `selection.criterion` asks for one; leave one of them out")
+                }
+                _ => Ok(()),
+            };
+        }
+        if !self.asks_for_effort() {
+            return Ok(());
+        }
+        match self.criterion(has_validation, is_tree_given) {
+            _ if is_tree_given => refused("the tree given as `learn.tree` is kept, not searched for; leave one of them out"),
+            _ if self.structure.learner != LearnerName::Auto => {
+                refused("a learner named by `structure.learner` does no search of trees; leave one of them out")
+            }
+            Some(Criterion::Bic) => Ok(()),
+            Some(_) => refused("a search by validation rows has only one effort; leave it out, or use `selection.criterion` bic"),
+            None if self.selection.criterion == Some(Criterion::None) => {
+                refused("`selection.criterion` none does no search; leave one of them out")
+            }
+            None if !by_em.contains(&self.parameters.method) => {
+                refused("a search fits models by EM; leave it out, or use `parameters.method` auto, em or moments+em")
+            }
+            None => refused(
+                "a fixed number of states, a contraction, a distance or a start of EM is for one tree without a search; leave them out, or \
+                 use `selection.criterion` bic",
+            ),
+        }
+    }
+
+    /// Whether there would be a search by default if not for the method for the parameters.
+    pub(super) fn method_prevents_search(&self) -> bool {
+        let method = ParameterOptions { method: ParameterMethod::Auto, ..self.parameters.clone() };
+        self.selection.criterion.is_none()
+            && !self.searches_by_default()
+            && Self { parameters: method, ..self.clone() }.searches_by_default()
+    }
+
+    /// Whether the options allow a search by default.
+    pub(super) fn searches_by_default(&self) -> bool {
         self.structure.learner == LearnerName::Auto
             && self.parameters.hidden_states.fixed().is_none()
             && self.parameters.states.is_empty()
@@ -138,12 +200,12 @@ impl LearnOptions {
             && [ParameterMethod::Auto, ParameterMethod::Em, ParameterMethod::MomentsAndEm].contains(&self.parameters.method)
     }
 
-    /// Whether the learner is one that scores candidates on rows.
+    /// Whether the learner scores candidates on rows.
     pub(super) fn is_regularised(&self) -> bool {
         matches!(self.structure.learner, LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping)
     }
 
-    /// Distances for as many hidden states as are asked for.
+    /// Distances for the requested number of hidden states.
     pub(super) fn distance_options(&self) -> DistanceOptions {
         match self.parameters.hidden_states.fixed() {
             Some(hidden_states) => self.distance.hidden_states(Some(hidden_states)),
@@ -155,7 +217,7 @@ impl LearnOptions {
         self.structure.distances(self.distance_options())
     }
 
-    /// Checks every part by itself, and then what does not go together.
+    /// Checks every part, and then combinations of options.
     pub(super) fn check(&self, has_validation: bool, is_tree_given: bool) -> Result<()> {
         self.structure.check()?;
         self.distance_options().check()?;
@@ -192,14 +254,7 @@ impl LearnOptions {
             }
             _ => {}
         }
-        if self.selection.effort.is_some_and(|effort| effort != Effort::Quick)
-            && (is_tree_given || self.structure.learner != LearnerName::Auto)
-        {
-            return refused(
-                "selection.effort",
-                "a tree that is given or learned by a named learner is not searched for; leave one of them out",
-            );
-        }
+        self.check_effort(has_validation, is_tree_given)?;
         if self.selection.accept.is_some() && !self.is_regularised() {
             return refused("selection.accept", "only reg-clrg and reg-clnj choose from candidates");
         }
@@ -213,7 +268,7 @@ impl LearnOptions {
     }
 }
 
-/// What is wrong with a value, from the message of its deserialisation.
+/// Explains an invalid value, given the deserialisation error.
 fn explained(value: &Value, message: &str) -> String {
     let needed = match message.rsplit_once(", expected ") {
         Some((_, "f32" | "f64")) => "a number",

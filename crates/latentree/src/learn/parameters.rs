@@ -18,32 +18,32 @@ use crate::parameters::{
 };
 use crate::tree::Tree;
 
-/// A model, and whether EM came to its end.
+/// A model, and whether EM converged.
 pub(super) struct Found {
     pub(super) model: LatentTree,
     pub(super) converged: bool,
     pub(super) em_iterations: Option<usize>,
 }
 
-/// Hidden states where none are asked for.
+/// Default number of hidden states.
 pub(super) const DEFAULT_STATES: usize = 2;
-/// Models without a rise of the validation rows' likelihood after which EM ends.
+/// EM stops after this many models without a rise of the validation log-likelihood.
 const PATIENCE: usize = 10;
 
-/// What parameters are learned from.
+/// The data for the parameters.
 #[derive(Clone, Copy)]
 pub(super) struct Evidence<'a> {
     pub(super) rows: &'a dyn Rows,
     pub(super) moments: &'a PairMoments,
-    /// Of wide variables, where they were found for the distances.
+    /// Coordinates of wide variables, if the distances used them.
     pub(super) coordinates: Option<&'a FoundCoordinates>,
 }
 
-/// Copies of a model that EM holds at once: the model, its expected counts (a partial sum for each thread among them), what acceleration steps
-/// from, and the best so far.
+/// Copies of a model that EM holds at once: the model, its expected counts (including a partial sum per thread), the starting points of
+/// acceleration, and the best model so far.
 const COPIES: u64 = 6;
 
-/// Fails if fitting a model whose tables take so many bytes would not fit the memory.
+/// Fails if fitting a model with tables of this size would exceed the memory limit.
 pub(super) fn check_model_size(memory: MemoryBudget, table_bytes: u64, n_states: usize) -> Result<()> {
     let what = format!("fitting a model with hidden variables of {n_states} states");
     let remedy = "ask for fewer hidden states, leave out columns or join their rare labels";
@@ -51,7 +51,7 @@ pub(super) fn check_model_size(memory: MemoryBudget, table_bytes: u64, n_states:
 }
 
 impl Run<'_> {
-    /// How tables are found by moments.
+    /// Settings for tables from moments.
     pub(super) fn moment_options(&self, coordinates: Option<FoundCoordinates>) -> MomentOptions {
         let parameters = &self.options.parameters;
         let n_states = parameters.hidden_states.fixed().unwrap_or(DEFAULT_STATES);
@@ -72,7 +72,7 @@ pub(super) fn discrete(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> R
         (None, ParameterMethod::Em) => EmStart::LatentClass,
         (None, _) => EmStart::Moments,
     };
-    // A tree that was given is kept as it is, whatever its tables cost.
+    // A given tree is kept unchanged, whatever the size of its tables.
     let slimmed = match run.tree {
         None => observed_edges::slimmed(tree, &mut *rows.open()?, k, observer)?,
         Some(_) => None,
@@ -112,7 +112,7 @@ pub(super) fn discrete(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> R
     }
 }
 
-/// The parameters of a Gaussian tree by EM; from the model by lengths where these are known, else at random.
+/// The parameters of a Gaussian tree by EM, started from edge lengths if known, otherwise at random.
 pub(super) fn gaussian(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> Result<Found> {
     let lengths_known = tree.edges().all(|edge| edge.length.is_some());
     let (restarts, seed) = (run.options.em.restarts, run.options.seed);

@@ -1,4 +1,4 @@
-//! What is kept of a run beside its result.
+//! Records the stages and warnings of a run.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::Stage;
 use crate::observer::Observer;
 
-/// Hands everything on, and keeps stages with their times, and warnings.
+/// Forwards everything, and records stages with their times, and warnings.
 pub(super) struct Recorder<'a> {
     observer: &'a dyn Observer,
     stages: Mutex<Vec<(Stage, Instant)>>,
@@ -56,6 +56,10 @@ impl Observer for Recorder<'_> {
         self.observer.progress(done);
     }
 
+    fn step(&self, name: &str) {
+        self.observer.step(name);
+    }
+
     fn warn(&self, message: &str) {
         lock(&self.warnings).push(message.to_owned());
         self.observer.warn(message);
@@ -68,12 +72,16 @@ impl Observer for Recorder<'_> {
     fn stop_early(&self) -> bool {
         self.observer.stop_early()
     }
+
+    fn model_found(&self) {
+        self.observer.model_found();
+    }
 }
 
-/// Warnings of one kind that are shown one by one.
+/// Maximum number of warnings of one kind that are shown.
 const SHOWN_WARNINGS: usize = 3;
 
-/// Hands on the first few warnings, and how many more there are.
+/// Forwards the first few warnings and the number of others.
 pub(super) fn warn_briefly(observer: &dyn Observer, warnings: &[String]) {
     warnings.iter().take(SHOWN_WARNINGS).for_each(|warning| observer.warn(warning));
     if warnings.len() > SHOWN_WARNINGS {

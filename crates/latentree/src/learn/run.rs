@@ -1,4 +1,4 @@
-//! The stages of learning, one after the other.
+//! Runs the stages of learning in order.
 
 use std::sync::Arc;
 
@@ -21,17 +21,17 @@ use crate::model::{LatentTree, Provenance};
 use crate::moments::{Accumulator as _, PairMoments, Summary, fold};
 use crate::observer::{Observer, Unwarned};
 use crate::parameters::em::rows_log_likelihood;
-use crate::parameters::{TreeMoments, gaussian_log_likelihood, independent};
+use crate::parameters::{TreeMoments, gaussian_log_likelihood};
 use crate::report::{has_few_pairs, poor_pairs};
-use crate::structure::{LearnedStructure, LearnerName};
+use crate::structure::{LearnedStructure, LearnerName, describe_forest};
 use crate::tree::Tree;
 
-/// A run: what it was asked for, and who watches.
+/// A run: its settings and its observer.
 pub(super) struct Run<'a> {
     pub(super) options: &'a LearnOptions,
     pub(super) tree: Option<&'a Tree>,
     pub(super) memory: MemoryBudget,
-    /// Rows that are not learned from.
+    /// Validation rows, which are not used for training.
     pub(super) validation: Option<&'a dyn Rows>,
     pub(super) observer: &'a Recorder<'a>,
 }
@@ -41,15 +41,12 @@ impl Learning {
     ///
     /// # Errors
     /// [`Error::Option`] for an option that is out of range or does not fit the source, [`Error::Data`] if the data do not fit the options,
-    /// [`Error::Tree`] if a given tree does not fit the data, those of the source, and [`Error::Cancelled`] when the observer asks to stop.
+    /// [`Error::Tree`] if a given tree does not fit the data, errors of the source, and [`Error::Cancelled`] when the observer asks to stop.
     pub fn run(&self, source: Source<'_>, observer: &dyn Observer) -> Result<Learned> {
         let recorder = Recorder::new(observer);
         self.options.check(self.has_validation(), self.tree.is_some())?;
         if self.tree.is_some() && self.options.structure.learner != LearnerName::Auto {
-            return Err(Error::option(
-                "structure.learner",
-                "a tree is given as `learn.tree`, and is kept; leave one of them out",
-            ));
+            return Err(Error::option("structure.learner", "the tree given as `learn.tree` is kept; leave one of them out"));
         }
         match &self.tree {
             Some(tree) => self.options.parameters.states.of_tree(tree).map(|_| ())?,
@@ -57,12 +54,23 @@ impl Learning {
             None => {
                 return Err(Error::option(
                     "parameters.states",
-                    "it is for the hidden nodes of a tree that is given as `learn.tree`",
+                    "it applies to the hidden nodes of a given tree; add `learn.tree`",
                 ));
             }
         }
         let journal = self.checkpoint.as_deref().map(Journal::open).transpose()?;
         let run = |validation| Run::new(self, validation, &recorder);
+        if self.tree.is_none() {
+            match source {
+                Source::Rows(_) if self.options.method_prevents_search() => {
+                    recorder.warn("no search was done, since it fits models by EM: this is the tree of one learner");
+                }
+                Source::Moments(_) | Source::Distances(_) if self.options.searches_by_default() => {
+                    recorder.warn("no search was done, since it compares models on rows: this is the tree of one learner");
+                }
+                _ => {}
+            }
+        }
         match source {
             Source::Rows(rows) => self.run_on_rows(rows, journal, &recorder),
             _ if self.has_validation() => {
@@ -71,8 +79,11 @@ impl Learning {
             _ if self.options.asks_for_search() => {
                 Err(Error::option("selection.criterion", "models are compared on rows; learn from the data"))
             }
+            _ if self.options.asks_for_effort() => {
+                Err(Error::option("selection.effort", "no search is done without rows to compare models on; learn from the data"))
+            }
             Source::Moments(moments) => run(None).learned_from_moments(&moments.scaled(self.options.weight_kind)),
-            // A learner that is named learns another tree, from the pairs.
+            // A named learner learns another tree, from the pairs.
             Source::TreeMoments(moments, _) if self.options.structure.learner != LearnerName::Auto => {
                 run(None).learned_from_moments(&moments.scaled(self.options.weight_kind))
             }
@@ -107,7 +118,7 @@ impl<'a> Run<'a> {
         Self { options: &learning.options, tree: learning.tree.as_ref(), memory: learning.memory, validation, observer }
     }
 
-    /// The criterion that decides, if one does.
+    /// The criterion of the search, if there is one.
     pub(super) fn criterion(&self) -> Option<Criterion> {
         self.options.criterion(self.validation.is_some(), self.tree.is_some())
     }
@@ -117,7 +128,7 @@ impl<'a> Run<'a> {
         self.criterion().is_some() && self.tree.is_none() && self.options.structure.learner == LearnerName::Auto
     }
 
-    /// The criterion for rows: a table that no search is for is searched only if that was asked for.
+    /// The criterion for rows. Tables that are unsuitable for a search are searched only on request.
     fn criterion_for(&self, rows: &dyn Rows) -> Option<Criterion> {
         const WIDEST: usize = 2_000;
         let schema = rows.schema();
@@ -137,7 +148,7 @@ impl<'a> Run<'a> {
         let journal = journal.map(|journal| journal.for_run(&self.description(rows)?)).transpose()?;
         let rows = JournaledRows::new(rows, journal.as_ref());
         let as_given = WeightedRows::new(&rows, self.options.weight_kind)?;
-        // What is chosen by numbers of rows is then chosen by their content.
+        // Choices by row number then depend only on the content of the rows.
         let sorted = by_content(&as_given, as_given.are_frequencies())?;
         let sorted = sorted.as_ref().map_or(&as_given as &dyn Rows, |sorted| sorted);
         let rows = JournaledRows::new(sorted, journal.as_ref());
@@ -148,16 +159,20 @@ impl<'a> Run<'a> {
             None => self.fitted(self.structure(&moments, Some(&rows))?, &moments, Some(&rows))?,
         };
         let fitted = self.with_supports(fitted, &moments, Some(&rows))?;
-        // Summed in the order of the file, as whoever scores the model does.
+        // Sums in the order of the file, so that scoring the model gives the same bits.
         self.concluded(fitted, Some(&moments), Some(&as_given))
     }
 
-    /// The model of a search; of continuous columns, the Gaussian tree where that has the better BIC.
+    /// The model of a search; for continuous columns, the Gaussian tree if its BIC is better.
     fn best_searched(&self, criterion: Criterion, moments: &Moments, rows: &dyn Rows) -> Result<Fitted> {
         let schema = rows.schema();
         let is_continuous = schema.variable_ixs().all(|ix| schema.scalar_kind(ix) == Some(&Kind::Continuous));
         let found = self.searched(criterion, None, moments, rows)?;
-        if criterion != Criterion::Bic || !is_continuous || self.options.parameters.hidden_states != HiddenStates::Unset {
+        if found.interrupted
+            || criterion != Criterion::Bic
+            || !is_continuous
+            || self.options.parameters.hidden_states != HiddenStates::Unset
+        {
             return Ok(found);
         }
         let gaussian = self.fitted(self.structure(moments, Some(rows))?, moments, Some(rows))?;
@@ -170,14 +185,14 @@ impl<'a> Run<'a> {
         Ok(if bic(&gaussian)? > bic(&found)? { gaussian } else { found })
     }
 
-    /// What the results depend on: version, options, a tree that is given, and all rows.
+    /// Everything that results depend on: version, options, a given tree, and all rows.
     fn description(&self, rows: &dyn Rows) -> Result<String> {
         let (version, options) = (env!("CARGO_PKG_VERSION"), self.options.to_json());
         let tree = self.tree.map(Tree::to_json);
         let validation = self.validation.map(digest).transpose()?;
         let data = match rows.remote() {
             None => digest(rows)?,
-            // What is known of rows that are elsewhere.
+            // A summary identifies remote rows.
             Some(_) => {
                 let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(rows.schema())), self.observer)?;
                 String::from_utf8_lossy(&summary.to_bytes()?).into_owned()
@@ -208,7 +223,7 @@ impl<'a> Run<'a> {
         self.concluded(self.tree_alone(structure)?, None, None)
     }
 
-    /// What is known of a model before it is fitted.
+    /// The provenance of a model before it is fitted.
     pub(super) fn provenance(&self, structure: Option<&LearnedStructure>, rows: Option<u64>) -> Provenance {
         let mut provenance = Provenance::by_this_program(self.options.seed).option("verb", "learn");
         if let Some(structure) = structure {
@@ -234,10 +249,13 @@ impl<'a> Run<'a> {
         provenance
     }
 
-    /// The last stage: states in their order, and how well the model fits.
+    /// The last stage: sorts the states and measures the fit.
     fn concluded(&self, fitted: Fitted, moments: Option<&Moments>, rows: Option<&dyn Rows>) -> Result<Learned> {
         let file = match fitted.file {
-            ModelFile::LatentTree(model) => model.with_ordered_states()?.into(),
+            ModelFile::LatentTree(model) => {
+                let provenance = Provenance { interrupted: fitted.interrupted, ..model.provenance().clone() };
+                model.with_ordered_states()?.with_provenance(provenance).into()
+            }
             tree @ ModelFile::Tree { .. } => tree,
         };
         let file = self.with_poor_pairs(file, moments, rows)?;
@@ -246,8 +264,13 @@ impl<'a> Run<'a> {
         if let (ModelFile::LatentTree(model), Some(moments)) = (&file, moments) {
             free_parameters = Some(model.n_free_parameters());
             (log_likelihood, bic) = self.likelihood(model, moments, rows)?;
-            if let (Some(bic), Some(rows)) = (bic, rows) {
-                warn_below_independence(bic, rows, self.observer)?;
+            if fitted.learner == LearnerName::Search
+                && let Some(message) = describe_forest(model.tree())
+            {
+                self.observer.warn(&message);
+            }
+            if let Some(rows) = rows {
+                self.warn_of_table(bic, rows)?;
             }
             if let Some(rows) = self.validation {
                 let score = Inference::new(model).score(&mut *rows.open()?, self.observer, |_, _| Ok(()))?;
@@ -265,17 +288,18 @@ impl<'a> Run<'a> {
             bic,
             validation,
             validation_rows: self.validation.and_then(Rows::n_rows_hint),
-            criterion: self.criterion(),
+            criterion: rows.and_then(|rows| self.criterion_for(rows)),
             candidates: fitted.candidates,
             splits: fitted.splits,
             em_iterations: fitted.em_iterations,
-            converged: fitted.converged,
+            converged: fitted.converged && !fitted.interrupted,
+            interrupted: fitted.interrupted,
             warnings: self.observer.warnings(),
             stages: self.observer.stages(),
         })
     }
 
-    /// The model with the pairs of columns that it explains badly, for whoever asks it without the data.
+    /// Records the pairs of columns that the model explains badly, for queries without the data.
     fn with_poor_pairs(&self, file: ModelFile, moments: Option<&Moments>, rows: Option<&dyn Rows>) -> Result<ModelFile> {
         let (ModelFile::LatentTree(model), Some(moments)) = (&file, moments) else { return Ok(file) };
         if !has_few_pairs(model) {
@@ -293,7 +317,7 @@ impl<'a> Run<'a> {
         Ok(model.clone().with_provenance(provenance).into())
     }
 
-    /// Log-likelihood and BIC, from moments where they suffice, else from the rows where they are at hand.
+    /// Log-likelihood and BIC, from moments if they suffice, otherwise from the rows if available.
     fn likelihood(&self, model: &LatentTree, moments: &Moments, rows: Option<&dyn Rows>) -> Result<(Option<f64>, Option<f64>)> {
         self.observer.stage("likelihood of the model", rows.and_then(Rows::n_rows_hint));
         let mut log_likelihood = gaussian_log_likelihood(model, &moments.whole)?;
@@ -304,20 +328,4 @@ impl<'a> Run<'a> {
         let bic = log_likelihood.map(|value| information::bic(value, model.n_free_parameters(), moments.total_weight()));
         Ok((log_likelihood, bic.filter(|value| value.is_finite())))
     }
-}
-
-/// Says so where the rows do not pay for the dependences of a model.
-fn warn_below_independence(bic: f64, rows: &dyn Rows, observer: &dyn Observer) -> Result<()> {
-    let schema = Arc::clone(rows.schema());
-    let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(&schema)), &Unwarned(observer))?;
-    let model = independent(&schema, &summary)?;
-    let log_likelihood = rows_log_likelihood(&model, rows, &Unwarned(observer))?;
-    let alone = information::bic(log_likelihood, model.n_free_parameters(), summary.total_weight());
-    // Smoothing takes a little off every likelihood.
-    if bic < alone - 1e-4 * alone.abs() - 0.5 {
-        observer.warn(&format!(
-            "BIC {bic:.2} is below the {alone:.2} of independent variables: these rows do not justify the tree; search by BIC, or use more rows"
-        ));
-    }
-    Ok(())
 }

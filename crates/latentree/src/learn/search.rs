@@ -1,4 +1,4 @@
-//! Models by a criterion: which tree, how many states.
+//! Searches for trees and numbers of states by a criterion.
 
 use super::Criterion;
 use super::parameters::{self, Evidence};
@@ -16,8 +16,8 @@ use crate::structure::hidden_chow_liu;
 use crate::structure::{ChowLiu, Contraction, LearnedStructure, LearnerName, StructureInput, StructureOptions, learn_structure};
 use crate::tree::Tree;
 
-/// Variables up to which the default learner's tree is a start: with more it takes longer than the search.
-const MOST_FOR_LIKELIHOOD: usize = 300;
+/// With more variables, the default learner takes longer than the search and is not used as a start.
+const MAX_FOR_LIKELIHOOD: usize = 300;
 
 /// What a search found.
 pub(super) struct Searched {
@@ -28,7 +28,7 @@ pub(super) struct Searched {
 }
 
 impl Run<'_> {
-    /// The model of a search. `learned` is the tree to keep, if one is.
+    /// The model of a search. `learned` is the tree to keep, if any.
     pub(super) fn search(
         &self,
         criterion: Criterion,
@@ -92,7 +92,7 @@ impl Run<'_> {
     /// The models of trees by moments and EM, as they would be without a search: it must not end below them.
     fn learned_models(&self, trees: &[Tree], evidence: &Evidence<'_>) -> Result<Vec<LatentTree>> {
         let n_variables = evidence.rows.schema().variables().len();
-        if n_variables > MOST_FOR_LIKELIHOOD || self.options.parameters.hidden_states.fixed().is_some() {
+        if n_variables > MAX_FOR_LIKELIHOOD || self.options.parameters.hidden_states.fixed().is_some() {
             return Ok(Vec::new());
         }
         // What is said about a start does not concern the result.
@@ -111,12 +111,11 @@ impl Run<'_> {
         Ok(models)
     }
 
-    /// Trees to begin with: the default learner's. With a number of states that is kept, those of neighbour joining with nothing contracted: a search takes out
-    /// what does not pay.
+    /// Trees to start from: the default learner's or, for a fixed number of states, neighbour joining without contraction, since the search
+    /// removes what does not pay.
     fn learned_trees(&self, evidence: &Evidence<'_>) -> Result<Vec<Tree>> {
         let distances = self.options.distance_options();
-        // More than two states need bins of the numbers, which the moments of the columns themselves do not have.
-        // Moments of coordinates have them already.
+        // More than two states need bins of numbers. Moments of coordinates already use them, moments of columns do not.
         let is_plain = **evidence.moments.schema() == **evidence.rows.schema();
         let binned = if is_plain && distances.n_hidden_states() > 2 {
             let pairs = PairOptions::default().memory_limit(self.memory.bytes());
@@ -128,7 +127,7 @@ impl Run<'_> {
         let learners = match self.options.parameters.hidden_states.fixed() {
             None => {
                 let mut learners = vec![(LearnerName::HiddenChowLiu, Contraction::Off)];
-                if evidence.rows.schema().variables().len() <= MOST_FOR_LIKELIHOOD {
+                if evidence.rows.schema().variables().len() <= MAX_FOR_LIKELIHOOD {
                     learners.push((LearnerName::Auto, self.options.structure.contract));
                 }
                 learners
@@ -146,7 +145,7 @@ impl Run<'_> {
         trees.collect()
     }
 
-    /// The hidden Chow–Liu tree where columns have one, and neighbour joining on every distance, with nothing contracted.
+    /// The hidden Chow–Liu tree, if all columns are discrete, and neighbour joining on all distances, without contraction.
     fn candidate_trees(&self, evidence: &Evidence<'_>) -> Result<Vec<(String, Tree)>> {
         let schema = evidence.rows.schema();
         if schema.variables().len() < 3 {
@@ -160,7 +159,7 @@ impl Run<'_> {
             .distances(DistanceOptions::new().significance(None));
         let input = StructureInput::Moments { whole: evidence.moments, halves: None };
         if **evidence.moments.schema() != **schema {
-            // Moments of coordinates have distances, but no mutual information of columns.
+            // Moments of coordinates give distances, but not the mutual information of columns.
             let spanning = learn_structure(input, &options.learner(LearnerName::HiddenChowLiu), self.observer)?.tree;
             trees.push(("hclt".to_owned(), discrete_tree(&spanning, schema, &mut Vec::new())?));
         } else if is_discrete {

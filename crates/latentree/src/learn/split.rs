@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::data::{Dataset, Rows, SelectedRows};
 use crate::error::{Error, Place, Result};
 
-/// Splits rows in two: those to learn from, and about a given share to validate on. Which is which follows from the seed and the row's number.
+/// Splits rows into training rows and about the given fraction of validation rows, by the seed and the row number.
 pub(super) fn split(rows: &dyn Rows, fraction: f64, seed: u64) -> Result<(Dataset, Dataset)> {
     let is_drawn = move |row: u64| (hash(row ^ hash(seed)) >> 11) as f64 / (1_u64 << 53) as f64 <= fraction;
     let learned = Dataset::read(&mut SelectedRows::new(&mut *rows.open()?, move |row| !is_drawn(row)))?;
@@ -22,7 +22,7 @@ pub(super) fn split(rows: &dyn Rows, fraction: f64, seed: u64) -> Result<(Datase
     Ok((learned, drawn))
 }
 
-/// A bijection of 64 bits that leaves no pattern (the finaliser of SplitMix64).
+/// A bijection of 64 bits that removes patterns (the finaliser of SplitMix64).
 fn hash(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

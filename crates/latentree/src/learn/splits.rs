@@ -1,4 +1,4 @@
-//! The fourth stage: how sure each split is, and which ones stay.
+//! The fourth stage: the support of each split, and removal of weak ones.
 
 use super::model::Fitted;
 use super::moments::Moments;
@@ -6,19 +6,19 @@ use super::run::Run;
 use super::{Criterion, ParameterMethod};
 use crate::data::Rows;
 use crate::distance::Estimator;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::ModelFile;
-use crate::observer::Observer as _;
+use crate::observer::{Observer, Optional};
 use crate::structure::LearnerName;
 use crate::support::{Collapse, CollapseOptions, Evidence, collapsed};
 
-/// Splits up to which all are tested without being asked for: many take longer than the search.
+/// Maximum number of splits that are tested by default: more can take longer than the search.
 const MAX_TESTED: usize = 300;
 
 impl Run<'_> {
-    /// The model with the supports of its splits, after weak ones were taken out.
+    /// The model with the support of its splits, without weak ones.
     pub(super) fn with_supports(&self, fitted: Fitted, moments: &Moments, rows: Option<&dyn Rows>) -> Result<Fitted> {
-        // One tree without a search is what a quick answer, and a learner asked for by name, give; its splits are tested where that is asked for.
+        // Without a search, splits are tested only on request.
         if self.criterion().is_none() && self.options.structure.collapse.is_none() {
             return Ok(fitted);
         }
@@ -28,7 +28,7 @@ impl Run<'_> {
         let asked = self.options.structure.collapse.is_some() || self.options.structure.bootstrap.is_some();
         if n_splits > MAX_TESTED && !asked {
             self.observer.warn(&format!(
-                "the support of {n_splits} splits was not tested, since there are more than {MAX_TESTED}; give `structure.collapse` to test them"
+                "the support of {n_splits} splits was not tested, since there are more than {MAX_TESTED}; set `structure.collapse` to test them"
             ));
             return Ok(Fitted { file: model.into(), ..fitted });
         }
@@ -46,26 +46,39 @@ impl Run<'_> {
             bootstrap: self.options.structure.bootstrap.filter(|_| self.criterion().is_some()),
             seed: self.options.seed,
         };
-        let (model, splits) = collapsed(model, &evidence, &options, self.observer)?;
-        Ok(Fitted { file: model.into(), splits, ..fitted })
+        // Without a search there is nothing to end early.
+        let optional = Optional(self.observer);
+        let observer: &dyn Observer = if self.criterion().is_some() { &optional } else { self.observer };
+        let tested =
+            if fitted.interrupted { Err(Error::Cancelled) } else { collapsed(model.clone(), &evidence, &options, observer) };
+        match tested {
+            Err(Error::Cancelled) if !self.observer.cancelled() => {
+                if n_splits > 0 {
+                    self.observer.warn("the support of splits was not tested, since the search was interrupted");
+                }
+                Ok(Fitted { file: model.into(), interrupted: true, ..fitted })
+            }
+            Ok((model, splits)) => Ok(Fitted { file: model.into(), splits, ..fitted }),
+            Err(error) => Err(error),
+        }
     }
 
-    /// Which splits are taken out of a model that is not symmetric. A tree that is given, or that a learner asked for by name finds, stays as it is unless a support is given, and so
-    /// does one whose parameters are not to be found by EM.
+    /// The splits to remove from a model that is not symmetric. Without a minimum support, a given tree and the tree of a named learner are
+    /// kept unchanged, and so are models whose parameters are not found by EM.
     fn collapse(&self) -> Collapse {
         let by_em = [ParameterMethod::Auto, ParameterMethod::Em, ParameterMethod::MomentsAndEm];
         match self.options.structure.collapse {
             Some(0.0) => Collapse::Off,
             Some(least) => Collapse::Below(least),
             None if self.tree.is_some() || self.options.structure.learner != LearnerName::Auto => Collapse::Off,
-            // Validation rows decide about the tree, not BIC.
+            // Validation rows, not BIC, chose the tree.
             None if self.criterion() == Some(Criterion::Validation) => Collapse::Off,
             None if !by_em.contains(&self.options.parameters.method) => Collapse::Off,
             None => Collapse::ByDefault,
         }
     }
 
-    /// Replicates of a bootstrap that learns a tree from each: where a search found the model, its own parameters are kept instead.
+    /// Number of bootstrap replicates that each learn a tree. Searched models resample log-likelihoods instead.
     pub(super) fn relearned_replicates(&self) -> Option<usize> {
         self.options.structure.bootstrap.filter(|_| self.criterion().is_none())
     }

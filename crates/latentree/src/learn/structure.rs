@@ -15,7 +15,7 @@ use crate::tree::Tree;
 /// A tree with the variables of a schema as its first nodes, in their order.
 ///
 /// # Errors
-/// [`Error::Tree`] if a variable is no observed node, or an observed node no variable.
+/// [`Error::Tree`] if the observed nodes are not exactly the variables.
 pub fn tree_over(tree: &Tree, schema: &Schema) -> Result<Tree> {
     let variables = schema.variables();
     let missing = |name: &str| tree.find(name).is_none_or(|node| !tree.is_observed(node));
@@ -26,7 +26,7 @@ pub fn tree_over(tree: &Tree, schema: &Schema) -> Result<Tree> {
 }
 
 impl Run<'_> {
-    /// The tree of moments: the one that is given, or the learner's. `rows` are those of the moments, where they are at hand.
+    /// The given tree, or the learner's. `rows` are the rows that the moments describe, if available.
     pub(super) fn structure(&self, moments: &Moments, rows: Option<&dyn Rows>) -> Result<LearnedStructure> {
         let learned = match (self.tree, rows) {
             (Some(tree), _) => return self.given(tree, moments),
@@ -38,7 +38,7 @@ impl Run<'_> {
         Ok(learned)
     }
 
-    /// A tree that is given.
+    /// The given tree.
     pub(super) fn given(&self, tree: &Tree, moments: &Moments) -> Result<LearnedStructure> {
         let tree = tree_over(tree, moments.schema())?;
         let given = LearnedStructure { tree, learner: LearnerName::Given, estimator: None, penalty: None, converged: true };
@@ -51,6 +51,11 @@ impl Run<'_> {
         if self.options.structure.bootstrap.is_some() {
             return Err(Error::option("structure.bootstrap", "it is not for levels, which needs the rows themselves"));
         }
+        let n_variables = rows.schema().variables().len();
+        if n_variables < 3 {
+            let problem = format!("levels groups three variables or more, and there are {n_variables}; use another learner");
+            return Err(Error::option("structure.learner", problem));
+        }
         let search = BicSearch::new(self.options.seed)
             .smoothing(self.options.em.smoothing())
             .hidden_states(self.options.parameters.hidden_states.fixed());
@@ -58,7 +63,7 @@ impl Run<'_> {
         Ok(LearnedStructure { tree, learner: LearnerName::Levels, estimator: None, penalty: None, converged: true })
     }
 
-    /// The tree of a matrix of distances.
+    /// The tree of a distance matrix.
     pub(super) fn structure_of_distances(&self, distances: &DistanceMatrix) -> Result<LearnedStructure> {
         if self.tree.is_some() {
             return Err(Error::option("learn.tree", "it needs data to learn its parameters from"));
@@ -71,7 +76,7 @@ impl Run<'_> {
         Ok(learned)
     }
 
-    /// Says what is to be said of a tree.
+    /// Warns of forests and of lengths that did not converge.
     fn describe(&self, learned: &LearnedStructure) {
         if let Some(message) = describe_forest(&learned.tree) {
             self.observer.warn(&message);
@@ -85,7 +90,7 @@ impl Run<'_> {
         let (options, observer) = (self.options.structure_options(), self.observer);
         let input = moments.structure_input();
         let mut learned = learn_structure(input, &options, observer)?;
-        // A distance by more states than the data have is that of a correlation which is not there: it keeps apart what belongs together.
+        // Distances for more states than the data support measure correlations that do not exist, and separate related variables.
         let asked = self.options.parameters.hidden_states.fixed().filter(|&states| states > 2);
         let mut used = asked;
         for fewer in (2..asked.unwrap_or(0)).rev() {

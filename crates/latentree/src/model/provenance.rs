@@ -28,6 +28,9 @@ pub struct Provenance {
     /// Number of rows it was learned from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
+    /// Whether the search that found it was ended early: the model is the best until then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// The pairs of columns that the model explains badly in the data it was learned from, worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub poor_pairs: Vec<PoorPair>,

@@ -12,7 +12,7 @@ pub trait Accumulator: Sized + Send {
     /// What the accumulator becomes when all rows are seen.
     type Output;
 
-    /// What the pass is called where it is sent to rows that are elsewhere; every kind of accumulator has its own.
+    /// The name of the pass when it is sent to remote rows, unique among accumulators.
     const NAME: &'static str;
 
     /// The version of the bytes of [`to_bytes`](Self::to_bytes).
@@ -25,7 +25,7 @@ pub trait Accumulator: Sized + Send {
     /// stays as it was.
     fn observe(&mut self, batch: &Batch) -> Result<()>;
 
-    /// Adds all that another accumulator has seen.
+    /// Merges another accumulator.
     ///
     /// # Errors
     /// If the two are not statistics of the same columns.
@@ -42,13 +42,13 @@ pub trait Accumulator: Sized + Send {
         1
     }
 
-    /// Does what was put off while batches came: called by executors when a pass has seen its last batch.
+    /// Completes deferred work. Executors call it after the last batch of a pass.
     fn settle(&mut self) {}
 
     /// Ends the pass.
     ///
     /// # Errors
-    /// If what was seen does not determine the output.
+    /// If the rows do not determine the output.
     fn finish(self) -> Result<Self::Output>;
 
     /// The accumulator as versioned bytes.

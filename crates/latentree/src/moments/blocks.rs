@@ -21,7 +21,7 @@ use crate::error::{Error, Place, Result};
 const MAGIC: &[u8; 8] = b"ltblocks";
 const VERSION: u32 = 1;
 /// More blocks than this are no use.
-const MOST_BLOCKS: usize = 1024;
+const MAX_BLOCKS: usize = 1024;
 
 /// Pair moments of the rows in each of an even number of blocks.
 #[derive(Debug, Clone)]
@@ -59,8 +59,8 @@ impl BlockMoments {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_options(schema: Arc<Schema>, n_blocks: usize, options: PairOptions) -> Result<Self> {
-        if n_blocks == 0 || !n_blocks.is_multiple_of(2) || n_blocks > MOST_BLOCKS {
-            return Err(Error::option("blocks", format!("{n_blocks} given; an even number up to {MOST_BLOCKS} is needed")));
+        if n_blocks == 0 || !n_blocks.is_multiple_of(2) || n_blocks > MAX_BLOCKS {
+            return Err(Error::option("blocks", format!("{n_blocks} given; an even number up to {MAX_BLOCKS} is needed")));
         }
         let first = PairMoments::with_options(schema, options)?;
         let mut blocks = vec![first];
@@ -77,7 +77,7 @@ impl BlockMoments {
     /// Those of [`PairMoments::new`].
     pub fn n_blocks_within(schema: &Arc<Schema>, wanted: usize, budget: u64) -> Result<usize> {
         let bytes = PairMoments::new(Arc::clone(schema))?.size_in_memory().max(1);
-        let fitting = usize::try_from(budget / bytes).unwrap_or(usize::MAX).min(wanted).min(MOST_BLOCKS);
+        let fitting = usize::try_from(budget / bytes).unwrap_or(usize::MAX).min(wanted).min(MAX_BLOCKS);
         Ok((fitting / 2 * 2).max(2))
     }
 
@@ -184,7 +184,7 @@ impl Accumulator for BlockMoments {
             return Err(fault("they are of a version that this program does not read"));
         }
         let n_blocks = number(take(4)?) as usize;
-        if n_blocks == 0 || !n_blocks.is_multiple_of(2) || n_blocks > MOST_BLOCKS {
+        if n_blocks == 0 || !n_blocks.is_multiple_of(2) || n_blocks > MAX_BLOCKS {
             return Err(fault("their number is not even, or too large"));
         }
         let mut blocks: Vec<PairMoments> = Vec::new();

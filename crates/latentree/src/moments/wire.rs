@@ -77,7 +77,7 @@ impl<'a> Wire<'a> {
     /// The accumulator that these bytes are, if they are of its kind.
     pub(crate) fn accumulator<A: Accumulator>(&self) -> Result<A> {
         if self.name != A::NAME {
-            return Err(invalid(format!("it is a pass {:?} where {:?} was asked for", self.name, A::NAME)));
+            return Err(invalid(format!("it is pass {:?}, but {:?} was requested", self.name, A::NAME)));
         }
         check_version(self.version, A::VERSION)?;
         A::from_bytes(self.content)

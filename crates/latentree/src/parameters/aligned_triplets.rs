@@ -70,10 +70,10 @@ impl FromStr for Alignment {
 }
 
 /// Labels of a variable beyond which pairs of them are not held.
-const MOST_LABELS: usize = 4000;
+const MAX_LABELS: usize = 4000;
 /// Labels up to which all singular values of a pair are found.
 const FEW_LABELS: usize = 48;
-/// What stands for a missing cell.
+/// Marks a missing cell.
 const MISSING: u32 = u32::MAX;
 
 /// Learns all tables of a tree of discrete leaves by aligned triplets.
@@ -94,7 +94,7 @@ pub fn by_aligned_triplets(
     let mut warnings = Vec::new();
     let tree = discrete_tree(tree, &schema, &mut warnings)?;
     let variable_of = variables_of(&tree, &schema)?;
-    limits::check("parameters.hidden_states", hidden_states, 1..=limits::MOST_HIDDEN_STATES)?;
+    limits::check("parameters.hidden_states", hidden_states, 1..=limits::MAX_HIDDEN_STATES)?;
     let labels = check(&tree, &schema, &variable_of, hidden_states)?;
     observer.stage("rows", source.n_rows_hint());
     let (codes, weights) = read(source, &tree, &variable_of)?;
@@ -171,7 +171,7 @@ fn check(tree: &Tree, schema: &Schema, variable_of: &[Option<usize>], k: usize) 
                     "aligned triplets are for columns of labels; use `parameters.alignment` linear",
                 ));
             }
-            Some(n) if n > MOST_LABELS => {
+            Some(n) if n > MAX_LABELS => {
                 return Err(Error::data(
                     place(),
                     format!("it has {n} labels, too many for triplets; use `parameters.alignment` linear"),

@@ -12,13 +12,13 @@ use crate::index::NodeIx;
 use crate::tree::Tree;
 
 /// Most parts of the branches.
-const MOST_PARTS: usize = 6;
+const MAX_PARTS: usize = 6;
 /// Most triples beside the one of the views.
-const MOST_EXTRA: usize = 8;
+const MAX_EXTRA: usize = 8;
 /// Most coordinates of one view.
-pub(super) const MOST_COORDINATES: usize = 60;
+pub(super) const MAX_COORDINATES: usize = 60;
 /// Most variables of one view.
-const MOST_VARIABLES: usize = 16;
+const MAX_VARIABLES: usize = 16;
 
 /// The views of a hidden node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,11 +51,11 @@ impl Views {
         most: usize,
     ) -> Self {
         let branches: Vec<Vec<usize>> =
-            tree.links(node).iter().map(|link| nearest(tree, node, Some(link.to), variable_of, 4 * MOST_VARIABLES)).collect();
+            tree.links(node).iter().map(|link| nearest(tree, node, Some(link.to), variable_of, 4 * MAX_VARIABLES)).collect();
         let size = |variables: &[usize]| variables.iter().map(|&variable| coordinates.of(variable).len()).sum::<usize>();
         // A branch of one variable can tell no more states than it has coordinates; beyond a few dozen more do not help.
-        let sizes: Vec<usize> = branches.iter().map(|branch| size(branch).clamp(1, MOST_COORDINATES)).collect();
-        let (part_of, part_sizes) = spread(&sizes, MOST_PARTS.min(sizes.len()));
+        let sizes: Vec<usize> = branches.iter().map(|branch| size(branch).clamp(1, MAX_COORDINATES)).collect();
+        let (part_of, part_sizes) = spread(&sizes, MAX_PARTS.min(sizes.len()));
         let (view_of, _) = spread(&part_sizes, 3);
         let mut chosen: Vec<Vec<usize>> = vec![Vec::new(); part_sizes.len()];
         for view in 0..3 {
@@ -68,7 +68,7 @@ impl Views {
                     let Some(&variable) = branches[ix].get(rank) else { continue };
                     let range = coordinates.of(variable);
                     // A part that is not seen at all would tell nothing of the others.
-                    if seen[part_of[ix]] && (n_coordinates + range.len() > most || n_variables == MOST_VARIABLES) {
+                    if seen[part_of[ix]] && (n_coordinates + range.len() > most || n_variables == MAX_VARIABLES) {
                         continue;
                     }
                     seen[part_of[ix]] = true;
@@ -82,7 +82,7 @@ impl Views {
         let pairs = (0..n_parts).flat_map(|a| (a + 1..n_parts).map(move |b| (a, b))).filter(|&(a, b)| view_of[a] == view_of[b]);
         let extra =
             pairs.flat_map(|(a, b)| (0..3).filter(|&view| view != view_of[a]).map(move |view| (view, a, b)).collect::<Vec<_>>());
-        let extra = extra.take(MOST_EXTRA).collect();
+        let extra = extra.take(MAX_EXTRA).collect();
         let neighbours = tree.links(node).iter().map(|link| link.to.get()).collect();
         Self { node: node.get(), n_states, neighbours, part_of, extra, view_of, coordinates: chosen }
     }

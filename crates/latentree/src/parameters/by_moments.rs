@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::branches::{MOST_COORDINATES, Views, nearest};
+use super::branches::{MAX_COORDINATES, Views, nearest};
 use super::discrete_tree::{discrete_roots, discrete_tree, variables_of};
 use super::hidden_fit::{Fit, Moments, all_directions};
 use super::local_pairs::{LocalPairs, Plan};
@@ -50,9 +50,9 @@ const ROWS_FOR_A_FEATURE: u64 = 100;
 /// Rows for each feature of the widest variable below which directions and moments come from different rows.
 const FEW_ROWS_FOR_A_FEATURE: u64 = 20;
 /// Multiplications that the first pass may cost.
-const MOST_WORK: f64 = 5e9;
+const MAX_WORK: f64 = 5e9;
 /// Variables that one of many features is looked at with.
-const MOST_NEAR: usize = 6;
+const MAX_NEAR: usize = 6;
 
 /// Settings of [`by_moments`].
 #[derive(Debug, Clone, PartialEq)]
@@ -112,13 +112,13 @@ impl MomentOptions {
 /// A model learned from moments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MomentModel {
-    /// The model; its tree is the given one but for [`warnings`](Self::warnings).
+    /// The model; its tree is the given one except for [`warnings`](Self::warnings).
     pub model: LatentTree,
     /// Deviations from the request: fewer states than asked for, moments that match no model, numeric inner nodes.
     pub warnings: Vec<String>,
 }
 
-/// Learns all distributions of a tree from rows: two passes, one more where `summary` is not at hand.
+/// Learns all distributions of a tree from rows, in two passes, or three without a `summary`.
 ///
 /// The tree's observed nodes are the variables of the source's schema. Hidden nodes are discrete; a number or a group cannot have
 /// neighbours other than a hidden one, so where one is inside the tree a hidden node takes its place, with it as a leaf.
@@ -186,7 +186,7 @@ pub(super) fn planned<'a>(
     let tree = discrete_tree(tree, &schema, &mut warnings)?;
     let variable_of = variables_of(&tree, &schema)?;
     let wanted = tree.node_ixs().filter(|&node| !tree.is_observed(node)).map(|node| options.n_states(node)).max().unwrap_or(2);
-    limits::check("parameters.hidden_states", wanted, 1..=limits::MOST_HIDDEN_STATES)?;
+    limits::check("parameters.hidden_states", wanted, 1..=limits::MAX_HIDDEN_STATES)?;
     let seen = Seen::new(source, summary, wanted, observer)?;
     let near = near(&tree, &seen.schema, &variable_of);
     let most_features =
@@ -277,8 +277,8 @@ impl<'a> Problem<'a> {
     ) -> Result<Self> {
         let variable_of = variables_of(&tree, &schema)?;
         // What the first pass costs: the squares of all views' sizes for every row.
-        let budget = (2.0 * MOST_WORK / (ROWS_FOR_PAIRS as f64 * tree.n_hidden().max(1) as f64)).sqrt() / 3.0;
-        let most = (budget as usize).clamp(8, MOST_COORDINATES);
+        let budget = (2.0 * MAX_WORK / (ROWS_FOR_PAIRS as f64 * tree.n_hidden().max(1) as f64)).sqrt() / 3.0;
+        let most = (budget as usize).clamp(8, MAX_COORDINATES);
         let mut views = Vec::new();
         for node in tree.node_ixs().filter(|&node| !tree.is_observed(node)) {
             let n_states = options.n_states(node);
@@ -577,7 +577,7 @@ fn near(tree: &Tree, schema: &Schema, variable_of: &[Option<usize>]) -> Vec<Vec<
     for node in tree.node_ixs() {
         let Some(variable) = variable_of[node.get()] else { continue };
         if feature_cross::n_features(schema, variable) > feature_cross::NARROW {
-            near[variable] = nearest(tree, node, None, variable_of, MOST_NEAR);
+            near[variable] = nearest(tree, node, None, variable_of, MAX_NEAR);
         }
     }
     near

@@ -23,7 +23,7 @@ use crate::structure::minimum_spanning_forest;
 use crate::tree::{Rooted, Tree};
 
 /// Correlations of edges are kept this far from ±1: a distribution needs a variance, and a table without zeros can be wrong.
-const LARGEST: f64 = 0.9995;
+const MAX_CORRELATION: f64 = 0.9995;
 
 /// A family of models that lengths determine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub fn from_lengths(tree: &Tree, moments: &PairMoments, family: FamilyByLengths,
     let signs = if n_states == 2 { signs(tree, moments, &column) } else { vec![1.0; tree.n_nodes()] };
     let correlation = |node: NodeIx, parent: NodeIx| {
         let link = tree.links(node).iter().find(|link| link.to == parent).expect("a parent is a neighbour");
-        (-link.length.expect("checked above") / (n_states - 1) as f64).exp().min(LARGEST)
+        (-link.length.expect("checked above") / (n_states - 1) as f64).exp().min(MAX_CORRELATION)
             * (signs[node.get()] * signs[parent.get()])
     };
     let scale = |node: NodeIx| -> (f64, f64) {
@@ -193,7 +193,7 @@ fn signs(tree: &Tree, moments: &PairMoments, column: &dyn Fn(NodeIx) -> Option<C
 }
 
 /// Most variables whose likelihood is computed from a dense matrix.
-const MOST_DENSE: usize = 1500;
+const MAX_DENSE: usize = 1500;
 
 /// The log-likelihood of a Gaussian model on complete data from their moments alone: `−½ W (p ln 2π + ln |Σ| + tr Σ⁻¹S)` with S
 /// the data's covariances around the model's means, W the total weight.
@@ -205,7 +205,7 @@ const MOST_DENSE: usize = 1500;
 pub fn gaussian_log_likelihood(model: &LatentTree, moments: &PairMoments) -> Result<Option<f64>> {
     let schema = moments.schema();
     let p = schema.variables().len();
-    if model.family() != Family::Gaussian || moments.has_missing() || p > MOST_DENSE || moments.n_rows() == 0 {
+    if model.family() != Family::Gaussian || moments.has_missing() || p > MAX_DENSE || moments.n_rows() == 0 {
         return Ok(None);
     }
     let nodes: Vec<NodeIx> = schema.variable_ixs().map(|ix| model.node_of(ix)).collect();

@@ -13,7 +13,7 @@ use crate::moments::Accumulator;
 use crate::moments::sums::{add_all, from_bytes, mismatch, to_bytes};
 
 /// Coordinates written at once.
-const MOST_NUMBERS: usize = 1 << 19;
+const MAX_NUMBERS: usize = 1 << 19;
 
 /// What is looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub(super) struct Plan {
 impl Plan {
     /// Calls `each` with the coordinates of strips of rows and the rows' range.
     pub(super) fn strips(&self, batch: &Batch, mut each: impl FnMut(&[f64], std::ops::Range<usize>)) {
-        let strip = (MOST_NUMBERS / self.coordinates.len().max(1)).clamp(64, 4096);
+        let strip = (MAX_NUMBERS / self.coordinates.len().max(1)).clamp(64, 4096);
         let mut numbers = Vec::new();
         for first in (0..batch.n_rows).step_by(strip) {
             let rows = first..(first + strip).min(batch.n_rows);

@@ -24,13 +24,13 @@ impl NodeStates {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        self.0.values().try_for_each(|&n_states| limits::check("parameters.states", n_states, 2..=limits::MOST_HIDDEN_STATES))
+        self.0.values().try_for_each(|&n_states| limits::check("parameters.states", n_states, 2..=limits::MAX_HIDDEN_STATES))
     }
 
     /// The nodes of a tree that are named.
     ///
     /// # Errors
-    /// [`Error::Option`] if a name is no node's, or that of an observed one.
+    /// [`Error::Option`] if a name is unknown, or belongs to an observed node.
     pub fn of_tree(&self, tree: &Tree) -> Result<Vec<(NodeIx, usize)>> {
         let found = self.0.iter().map(|(name, &n_states)| {
             let refused = |problem| Err(Error::option("parameters.states", format!("{:?} {problem}", Shortened(name))));

@@ -15,8 +15,8 @@ use crate::model::Emission;
 use crate::moments::ColumnSummary;
 
 /// Variances below this share of the column's, and rates below this share of its mean, are raised, in however few rows.
-const LEAST_VARIANCE: f64 = 0.05;
-const LEAST_RATE: f64 = 1e-3;
+const MIN_VARIANCE: f64 = 0.05;
+const MIN_RATE: f64 = 1e-3;
 /// The same with n rows is this over √n, if that is less.
 const NOISE: f64 = 0.3;
 /// Changes of numbers of size one that nobody needs to know of: rounding errors, and this over √n, far below what n rows tell.
@@ -53,7 +53,7 @@ impl NumberStates<'_> {
         if *kind == Kind::Count {
             let parts = states.map(|state| {
                 let rate = mean + sd * state.mean;
-                let least = (LEAST_RATE * mean).min(NOISE * sd / state.rows.sqrt());
+                let least = (MIN_RATE * mean).min(NOISE * sd / state.rows.sqrt());
                 let most = if state.share > 0.0 { mean / state.share } else { f64::INFINITY };
                 let kept = rate.max(least).min(most);
                 let moved = usize::from((kept - rate).abs() > state.tolerance() * (mean + sd));
@@ -64,7 +64,7 @@ impl NumberStates<'_> {
             return (Emission::Poisson { rates }, changed.iter().sum());
         }
         let parts = states.map(|state| {
-            let least = LEAST_VARIANCE.min(NOISE / state.rows.sqrt());
+            let least = MIN_VARIANCE.min(NOISE / state.rows.sqrt());
             let variance = state.variance.max(least);
             let changed = state.changed + usize::from(sd > 0.0 && variance - state.variance > state.tolerance());
             (mean + sd * state.mean, if sd > 0.0 { variance * sd * sd } else { NO_VARIANCE }, changed)

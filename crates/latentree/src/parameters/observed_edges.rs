@@ -98,7 +98,7 @@ pub(crate) struct Slimmed {
     pub(crate) tree: Tree,
     /// Edges that get a hidden node, with the fit of their ends.
     bridges: Vec<(NodeIx, NodeIx, PairFit)>,
-    /// What was changed, in words.
+    /// The changes, in words.
     pub(crate) notes: Vec<String>,
 }
 

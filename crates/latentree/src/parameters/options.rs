@@ -63,17 +63,17 @@ impl FromStr for ParameterMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum HiddenStates {
-    /// Nothing is asked for: 2, and over continuous columns alone hidden variables are Gaussian.
+    /// The default: 2, or Gaussian hidden variables if all columns are continuous.
     #[default]
     Unset,
     /// As many as a search finds.
     Auto,
-    /// This many, 2 to [`MOST_HIDDEN_STATES`](limits::MOST_HIDDEN_STATES).
+    /// This many, 2 to [`MAX_HIDDEN_STATES`](limits::MAX_HIDDEN_STATES).
     Fixed(usize),
 }
 
 impl HiddenStates {
-    /// The number that is asked for.
+    /// The requested number.
     #[must_use]
     pub fn fixed(self) -> Option<usize> {
         match self {
@@ -102,7 +102,7 @@ impl<'de> Deserialize<'de> for HiddenStates {
             (None, Some("auto")) => Ok(Self::Auto),
             _ if written.is_null() => Ok(Self::Unset),
             _ => {
-                let most = limits::MOST_HIDDEN_STATES;
+                let most = limits::MAX_HIDDEN_STATES;
                 Err(serde::de::Error::custom(format!("{written} is not auto or a number of states, 2 to {most}")))
             }
         }
@@ -139,7 +139,7 @@ impl ParameterOptions {
             return Err(Error::option("parameters.states", "`parameters.method` must be auto, moments, em or moments+em"));
         }
         match self.hidden_states.fixed() {
-            Some(n_states) => limits::check("parameters.hidden_states", n_states, 2..=limits::MOST_HIDDEN_STATES),
+            Some(n_states) => limits::check("parameters.hidden_states", n_states, 2..=limits::MAX_HIDDEN_STATES),
             None => Ok(()),
         }
     }

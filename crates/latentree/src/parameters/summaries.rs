@@ -86,7 +86,7 @@ pub(super) struct ObservedChild {
     pub(super) features: Features,
 }
 
-/// What is collected.
+/// The collected statistics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct SummaryPlan {
     pub(super) plan: Plan,
@@ -119,7 +119,7 @@ struct Run {
 }
 
 /// Most runs that sparse rows are looked at by.
-const MOST_RUNS: usize = 64;
+const MAX_RUNS: usize = 64;
 /// Columns of a run at most, so that threads share them out.
 const LONGEST_RUN: usize = 1 << 16;
 
@@ -132,7 +132,7 @@ fn runs(neighbours: &[Neighbour], starts: &[usize], sums: &[usize]) -> Vec<Run> 
             Some(it) if starts[column + 1] == place + 1 && it.features.n_labels == 0 && !it.features.squared => it,
             _ => return Vec::new(),
         };
-        let is_full = runs.len() == MOST_RUNS;
+        let is_full = runs.len() == MAX_RUNS;
         match runs.last_mut() {
             Some(run) if run.views == it.views && run.columns.len() < LONGEST_RUN => run.columns.end += 1,
             _ if is_full => return Vec::new(),

@@ -21,7 +21,7 @@ use crate::observer::Observer;
 use crate::tensor::Decomposition;
 use crate::tree::{Rooted, Tree};
 
-/// What is collected, and what is made of it.
+/// The collected statistics and their use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct TreePlan {
     /// The tree that was given.
@@ -118,7 +118,7 @@ impl TreeMoments {
         self.summary.n_rows()
     }
 
-    /// States of the hidden nodes that were asked for.
+    /// Requested number of states of the hidden nodes.
     #[must_use]
     pub fn hidden_states(&self) -> usize {
         self.plan.hidden_states

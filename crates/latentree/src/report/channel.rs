@@ -1,13 +1,13 @@
-//! A number given a discrete node, cut into intervals: what it says about the node, where there is no closed form.
+//! Numbers below a discrete node, cut into intervals, to compute their information about the node without a closed form.
 //!
-//! The mutual information with the interval that a number falls in is a lower bound of that with the number itself. Intervals end
-//! at quantiles of the number's distribution in every state, so that narrow and wide states are both resolved.
+//! The mutual information with the interval of a number is a lower bound of that with the number itself. Intervals end at quantiles
+//! of the number's distribution in every state, which resolves both narrow and wide states.
 
 use crate::model::Emission;
 
 /// Standard normal quantiles at which a state's distribution is cut.
 const CUTS: [f64; 17] = [-3.0, -2.5, -2.0, -1.6, -1.2, -0.9, -0.6, -0.3, 0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0];
-/// Rates above this are taken for normal.
+/// Poisson distributions with higher rates are treated as normal.
 const NORMAL_RATE: f64 = 400.0;
 
 /// Probabilities of intervals, one row per state of the parent: the number of intervals and the values. `None` for labels and
@@ -18,7 +18,7 @@ pub(super) fn intervals(emission: &Emission) -> Option<(usize, Vec<f64>)> {
             let states = means.iter().zip(variances);
             states.flat_map(|(mean, variance)| CUTS.map(|cut| mean + cut * variance.sqrt())).collect()
         }
-        // A count is at most a cut in the middle between two counts.
+        // Cuts lie midway between two counts.
         Emission::Poisson { rates } => {
             rates.iter().flat_map(|rate| CUTS.map(|cut| (rate + cut * rate.sqrt()).floor().max(0.0) + 0.5)).collect()
         }

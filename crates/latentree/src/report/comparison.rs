@@ -1,8 +1,8 @@
 //! Two trees or models side by side.
 //!
-//! Parameters are compared where the trees are the same up to the names of hidden nodes. Both models are rooted alike, and
-//! since the states of a hidden node have no order, those of the estimate are paired with the true ones, leaves first: a node's states are
-//! paired so that the tables of its children, whose own states are paired already, differ least (Hungarian method).
+//! Parameters are compared if the trees are the same up to the names of hidden nodes. Both models get the same root. The states of a
+//! hidden node have no order, so the states of the estimate are matched with the true ones, from the leaves up: a node's states are
+//! matched to minimise the difference of the tables of its children, whose states are already matched (Hungarian method).
 //! The error of a table is Huang's `‖A − ÂΠ‖_F`.
 
 use crate::error::Result;
@@ -25,7 +25,7 @@ pub struct Comparison {
     pub hidden_estimate: usize,
     /// Huang's group measure.
     pub structure_error: f64,
-    /// Differences of parameters; `None` where they cannot be compared.
+    /// Differences of parameters; `None` if they cannot be compared.
     pub parameters: Option<ParameterError>,
 }
 
@@ -67,7 +67,7 @@ pub fn compare<'a>(truth: impl Into<View<'a>>, estimate: impl Into<View<'a>>) ->
 /// The error of the parameters of a model with the same structure; `None` if families or numbers of states differ.
 ///
 /// # Errors
-/// None at present beyond those of re-rooting, which the same structure rules out.
+/// Only errors of re-rooting, which trees of the same structure cannot cause.
 pub fn parameter_error(truth: &LatentTree, estimate: &LatentTree) -> Result<Option<ParameterError>> {
     let partner = match_hidden(truth.tree(), estimate.tree());
     let partner_of = |node: NodeIx| partner[node.get()];
@@ -96,7 +96,7 @@ impl Aligned {
     fn discrete(truth: &LatentTree, estimate: &LatentTree, partner: &[Option<NodeIx>]) -> Option<Self> {
         let n_nodes = truth.tree().n_nodes();
         let children = truth.rooted().children();
-        // For each node its states' partners in the estimate.
+        // For each node, the states of the estimate that match its own.
         let mut states: Vec<Vec<usize>> = vec![Vec::new(); n_nodes];
         let pair =
             |node: NodeIx| (truth.distribution(node), estimate.distribution(partner[node.get()].expect("all nodes are paired")));

@@ -1,8 +1,9 @@
-//! How good a model is, and what its hidden variables mean.
+//! Goodness of fit, and profiles of hidden variables.
 
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::pair_misfits::pair_misfits;
 use super::profile::{Found, most_informative};
 use super::steps::{Content, Steps, chain};
 use crate::data::Rows;
@@ -13,16 +14,15 @@ use crate::model::edge_information;
 use crate::model::{Family, LatentTree, PoorPair};
 use crate::moments::{PairMoments, fold};
 use crate::observer::Observer;
-use crate::selection::pair_misfits;
 
-/// How well a model explains some rows.
+/// How well a model fits rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fit {
     /// Number of rows.
     pub rows: u64,
     /// Sum of their weights.
     pub weight: f64,
-    /// Log-likelihood; `None` where a row has probability zero.
+    /// Log-likelihood; `None` if a row has probability zero.
     pub log_likelihood: Option<f64>,
     /// Log-likelihood per unit of weight.
     pub mean_log_likelihood: Option<f64>,
@@ -46,31 +46,31 @@ impl From<Score> for Fit {
     }
 }
 
-/// An edge and how strongly its ends depend on each other.
+/// An edge and its strength.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EdgeStrength {
     /// The node nearer to the root.
     pub source: String,
     /// The other node.
     pub target: String,
-    /// Mutual information in nats; `None` for numbers below a discrete node, where it has no closed form.
+    /// Mutual information in nats; `None` for numbers below a discrete node, which have no closed form.
     pub mutual_information: Option<f64>,
-    /// How probable the edge's split is by a local test, where known.
+    /// Support of the edge's split by a local test, if known.
     pub support: Option<f64>,
-    /// Share of bootstrap replicates that have its split, where known.
+    /// Share of bootstrap replicates that have its split, if known.
     pub bootstrap: Option<f64>,
 }
 
-/// What a variable is like in each state of a hidden variable.
+/// The distribution of a variable in each state of a hidden variable.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProfileVariable {
     /// Its name.
     pub name: String,
-    /// How much it tells of the hidden variable, in nats; of a number, what the interval it is in tells.
+    /// Mutual information with the hidden variable in nats; for numbers, that of their intervals.
     pub information: f64,
     /// Its labels; empty for numbers.
     pub labels: Vec<String>,
-    /// By state of the hidden variable: the probability of each label, or the mean alone.
+    /// By state of the hidden variable: the probability of each label, or the mean.
     pub by_state: Vec<Vec<f64>>,
 }
 
@@ -85,18 +85,18 @@ pub struct HiddenVariable {
     pub probabilities: Vec<f64>,
     /// Entropy of the states in nats; `None` for a Gaussian one.
     pub entropy: Option<f64>,
-    /// The variables that tell most of it, most first.
+    /// The most informative variables, most informative first.
     pub profile: Vec<ProfileVariable>,
 }
 
-/// Two variables and how badly the model explains them together; see [`PairMisfit`](crate::selection::PairMisfit).
+/// Two variables and how badly the model explains them together; see [`PairMisfit`](super::PairMisfit).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UnexplainedPair {
     /// One variable.
     pub first: String,
     /// The other.
     pub second: String,
-    /// By how much the log-likelihood of the two could rise, in nats over all rows.
+    /// The possible gain in log-likelihood of the two variables, in nats over all rows.
     pub nats: f64,
     /// Their mutual information in the data, in nats per row.
     pub information: f64,
@@ -104,7 +104,7 @@ pub struct UnexplainedPair {
     pub model_information: f64,
 }
 
-/// Everything that is to be said about how good a model is.
+/// A summary of a model and its fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Goodness {
     /// Number of observed variables.
@@ -113,7 +113,7 @@ pub struct Goodness {
     pub hidden: usize,
     /// Exact number of free parameters.
     pub free_parameters: usize,
-    /// The fit to the rows, where there are some.
+    /// The fit to the rows, if there are any.
     pub fit: Option<Fit>,
     /// By edge, strongest first.
     pub edges: Vec<EdgeStrength>,
@@ -121,12 +121,12 @@ pub struct Goodness {
     pub hidden_variables: Vec<HiddenVariable>,
     /// The pairs of discrete variables that the model explains worst, worst first; empty without rows.
     pub unexplained_pairs: Vec<UnexplainedPair>,
-    /// The pairs of columns that the model explains badly, beyond chance and by enough to matter, worst first; without rows, those of the data it was
-    /// learned from. See [`poor_pairs`](crate::report::poor_pairs).
+    /// The pairs of columns that the model explains badly, worst first; without rows, the pairs recorded when it was learned. See
+    /// [`poor_pairs`](crate::report::poor_pairs).
     pub poor_pairs: Vec<PoorPair>,
 }
 
-/// How many variables and pairs are listed.
+/// How many variables and pairs to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GoodnessOptions {
     /// Variables in the profile of each hidden variable.
@@ -141,23 +141,25 @@ impl Default for GoodnessOptions {
     }
 }
 
-/// Looks at a model, and at rows with its schema where there are some: two passes, of which the second, for pairs, is left out for more than 4,000 columns.
+/// Summarises a model and, if given, its fit to rows with its schema. This takes two passes over the rows; the second one, for pairs, is
+/// skipped for more than 4,000 columns.
 ///
 /// # Errors
-/// Those of the source, [`Error::Mismatch`](crate::Error::Mismatch) if it has another schema, and [`Error::Cancelled`](crate::Error::Cancelled).
+/// Errors of the source, [`Error::Mismatch`](crate::Error::Mismatch) if it has another schema, and
+/// [`Error::Cancelled`](crate::Error::Cancelled).
 pub fn goodness(
     model: &LatentTree,
     rows: Option<&dyn Rows>,
     options: GoodnessOptions,
     observer: &dyn Observer,
 ) -> Result<Goodness> {
-    const MOST_COLUMNS: usize = 4000;
+    const MAX_COLUMNS: usize = 4000;
     let (mut fit, mut unexplained_pairs) = (None, Vec::new());
     let mut poor_pairs = model.provenance().poor_pairs.clone();
     if let Some(rows) = rows {
         fit = Some(Inference::new(model).score(&mut *rows.open()?, observer, |_, _| Ok(()))?.into());
         poor_pairs = Vec::new();
-        if model.schema().columns().len() <= MOST_COLUMNS && options.pairs > 0 {
+        if model.schema().columns().len() <= MAX_COLUMNS && options.pairs > 0 {
             observer.stage("pairs", rows.n_rows_hint());
             let moments = fold(&mut *rows.open()?, PairMoments::new(model.schema().clone())?, observer)?;
             if model.family() == Family::Discrete {
@@ -238,7 +240,7 @@ fn hidden_variables(model: &LatentTree, most: usize) -> Vec<HiddenVariable> {
     nodes.par_iter().map(of_node).collect()
 }
 
-/// A variable that was found, by name and by the states of the hidden node.
+/// The profile of a variable, by name and by the states of the hidden node.
 fn profile_variable(model: &LatentTree, found: &Found<'_>, n_states: usize) -> ProfileVariable {
     let information = found.information;
     let width = found.given.len() / n_states;

@@ -1,8 +1,9 @@
-//! Pairs of variables that the model explains badly: the data's joint shares or correlations against the model's.
+//! Pairs of columns that the model explains badly, in standard errors.
 //!
-//! Of two columns of labels, the cell whose count `O` is farthest from its expectation `E = N p`, by `z = (O − E) / √(N p (1 −
-//! p))`; where a number is among them, the correlations by Fisher's `z = (artanh r − artanh ρ) √(N − 3)`. The model's side is
-//! exact: from each column, `E[f(x) · 1(node = b)]` is passed along the tree.
+//! For two label columns, this is the cell whose count `O` is farthest from its expectation `E = N p`, by
+//! `z = (O − E) / √(N p (1 − p))`. If one of the columns is a number, correlations are compared by Fisher's
+//! `z = (artanh r − artanh ρ) √(N − 3)`. The model's values are exact: from each column, `E[f(x) · 1(node = b)]` is passed along the
+//! tree.
 
 use rayon::prelude::*;
 
@@ -11,24 +12,24 @@ use crate::index::{ColIx, NodeIx};
 use crate::model::{Family, LatentTree, Marginal, PoorPair};
 use crate::moments::PairMoments;
 
-/// Pairs that are kept.
+/// Maximum number of pairs to keep.
 const KEPT: usize = 200;
-/// A count and its expectation must reach this to be judged.
-const LEAST_COUNT: f64 = 5.0;
-/// Standard errors that a poor pair is from the model at least; among the 4.5 million pairs of 3,000 columns of a true model, two are.
+/// Cells whose count and expectation are both below this are skipped.
+const MIN_COUNT: f64 = 5.0;
+/// Minimum |z| of a poor pair. Of the 4.5 million pairs of 3,000 columns of a true model, about two exceed it.
 const POOR_ERRORS: f64 = 5.0;
-/// By what share of the larger one the two shares of a poor pair differ at least.
+/// Minimum difference of the two shares of a poor pair, relative to the larger one.
 const POOR_SHARE: f64 = 0.1;
-/// By how much the two correlations of a poor pair differ at least.
+/// Minimum difference of the two correlations of a poor pair.
 const POOR_CORRELATION: f64 = 0.05;
-/// Features of all columns together for which pairs are looked at.
-const MOST_FEATURES: usize = 3000;
+/// With more features in total, pairs are skipped.
+const MAX_FEATURES: usize = 3000;
 
 /// A pair of columns and how far the model is from the data.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Misfit {
     pub(super) columns: [ColIx; 2],
-    /// The labels of the cell, where a column has labels.
+    /// The labels of the cell, for label columns.
     pub(super) labels: [Option<usize>; 2],
     /// Whether the two numbers are correlations rather than shares of rows.
     pub(super) is_correlation: bool,
@@ -37,7 +38,7 @@ pub(super) struct Misfit {
     pub(super) z: f64,
 }
 
-/// What was found in all pairs.
+/// The result for all pairs.
 #[derive(Debug, Default)]
 pub(super) struct Misfits {
     pub(super) pairs: u64,
@@ -57,9 +58,9 @@ struct Counted<'a> {
 /// A column's place in the model: the discrete node it depends on, and its features' means in each of that node's states.
 struct Place {
     column: ColIx,
-    /// `None` for a leaf that stands alone.
+    /// `None` for an isolated leaf.
     anchor: Option<usize>,
-    /// Labels that the features stand for; `None` for a number.
+    /// The labels of the features; `None` for a number.
     labels: Option<Vec<usize>>,
     /// One row per state of the anchor.
     means: Vec<f64>,
@@ -68,7 +69,7 @@ struct Place {
     marginal: Vec<(f64, f64)>,
 }
 
-/// The pairs that are explained worst, at most `most`; the moments' columns are `pair_columns` of the model's.
+/// The worst pairs, at most `most`. The columns of the moments are `pair_columns` of the model.
 pub(super) fn worst(
     model: &LatentTree,
     steps: Option<&Steps>,
@@ -87,18 +88,18 @@ pub(super) fn worst(
     all
 }
 
-/// Whether the pairs of a model's columns are few enough to be looked at.
+/// Whether a model has few enough columns to check all pairs.
 #[must_use]
 pub fn has_few_pairs(model: &LatentTree) -> bool {
     let columns = model.schema().columns();
-    columns.iter().map(|column| column.kind.n_states().unwrap_or(1)).sum::<usize>() <= MOST_FEATURES
+    columns.iter().map(|column| column.kind.n_states().unwrap_or(1)).sum::<usize>() <= MAX_FEATURES
 }
 
-/// The pairs of columns that a model explains badly, worst first: beyond chance, and by enough to matter.
+/// The pairs of columns that a model explains badly, worst first: the difference must be significant and large enough to matter.
 ///
-/// A pair of labels is bad if the share of rows that have both is at least five standard errors from the model's and one of the two shares is at
-/// least a tenth below the other; a pair with a number if the two correlations differ by five standard errors and by 0.05. At most 200 are given, and
-/// none where [`has_few_pairs`] is false. The moments must be of the model's columns.
+/// A pair of labels is poor if the share of rows that have both differs from the model's by at least five standard errors and by a tenth
+/// of the larger share; a pair with a number, if the two correlations differ by five standard errors and by 0.05. Returns at most 200
+/// pairs, and none if [`has_few_pairs`] is false. The moments must have the model's columns.
 ///
 /// # Example
 /// ```
@@ -189,19 +190,14 @@ fn discrete(model: &LatentTree, steps: &Steps, data: &Counted<'_>) -> Misfits {
                 .flat_map(|feature| prior.iter().enumerate().map(move |(state, p)| (feature, state, p)))
                 .map(|(feature, state, p)| p * own.means[state * own.n_features + feature])
                 .collect();
-            let mut stack = vec![(anchor, usize::MAX, start)];
-            while let Some((node, from, carried)) = stack.pop() {
+            steps.walk(anchor, start, |node, carried| {
                 let width = steps.marginals[node].len();
                 for &second in at_node[node].iter().filter(|&&second| second < first) {
                     seen[second] = true;
-                    let joint = chain(&carried, width, &places[second].means, places[second].n_features);
+                    let joint = chain(carried, width, &places[second].means, places[second].n_features);
                     found.add(compare(own, &places[second], [first, second], &joint, data));
                 }
-                for step in steps.steps[node].iter().filter(|step| step.to != from) {
-                    let beyond = chain(&carried, width, &step.table, step.n_states);
-                    stack.push((step.to, node, beyond));
-                }
-            }
+            });
         }
         for second in (0..first).filter(|&second| !seen[second]) {
             let other = &places[second];
@@ -216,7 +212,7 @@ fn discrete(model: &LatentTree, steps: &Steps, data: &Counted<'_>) -> Misfits {
 fn place(model: &LatentTree, steps: &Steps, column: ColIx) -> Place {
     let schema = model.schema();
     let node = model.node_of(schema.variable_of(column));
-    // Of two labels one says all.
+    // One of two labels is enough.
     let labels = schema.column(column).kind.n_states().map(|n| if n == 2 { vec![1] } else { (0..n).collect::<Vec<_>>() });
     let own = &steps.marginals[node.get()];
     if !own.is_empty() {
@@ -249,11 +245,11 @@ fn place(model: &LatentTree, steps: &Steps, column: ColIx) -> Place {
     Place { column, anchor, marginal: marginal.collect(), labels, means, n_features }
 }
 
-/// The farthest cell of a pair; `joint` holds the model's E[f g], features of the first column as rows.
+/// The worst cell of a pair; `joint` holds the model's E[f g], with features of the first column as rows.
 fn compare(first: &Place, second: &Place, ixs: [usize; 2], joint: &[f64], data: &Counted<'_>) -> Option<Misfit> {
     let [i, j] = ixs.map(ColIx::new);
     let n = data.moments.pair_weight(i, j);
-    if n < LEAST_COUNT {
+    if n < MIN_COUNT {
         return None;
     }
     let mut best: Option<Misfit> = None;
@@ -276,8 +272,8 @@ fn compare(first: &Place, second: &Place, ixs: [usize; 2], joint: &[f64], data: 
             for (b, &column) in columns.iter().enumerate() {
                 let p = joint[a * second.n_features + b].clamp(0.0, 1.0);
                 let count = table[row * n_labels + column];
-                if count.max(n * p) >= LEAST_COUNT {
-                    // Half a row guards against an expectation of nothing.
+                if count.max(n * p) >= MIN_COUNT {
+                    // Half a row guards against an expectation of zero.
                     let spread = (n * p * (1.0 - p)).max(0.5).sqrt();
                     offer([Some(row), Some(column)], false, count / n, p, (count - n * p) / spread);
                 }
@@ -339,7 +335,7 @@ fn gaussian(model: &LatentTree, data: &Counted<'_>) -> Misfits {
         for (second, &expected) in expected.iter().enumerate() {
             let (i, j) = (ColIx::new(first), ColIx::new(second));
             let n = data.moments.pair_weight(i, j);
-            found.add(data.moments.correlation(i, j).filter(|_| n >= LEAST_COUNT).map(|observed| Misfit {
+            found.add(data.moments.correlation(i, j).filter(|_| n >= MIN_COUNT).map(|observed| Misfit {
                 columns: [data.pair_columns[second], column],
                 labels: [None, None],
                 is_correlation: true,

@@ -1,6 +1,7 @@
-//! Report: how well a model fits, how two compare, and a page to look at.
+//! Reports: goodness of fit, comparisons, groups of variables, and the page.
 //!
-//! [`page`] is one HTML file, [`goodness`] tells how well a model fits, [`compare`] compares two. Files for other programs are in [`format`](crate::format).
+//! [`page`] creates one HTML file, [`goodness`] measures the fit of a model, [`compare`] compares two models, and [`Groups`] describes a
+//! model in words. Files for other programs are in [`format`](crate::format).
 
 mod channel;
 mod comparison;
@@ -8,6 +9,7 @@ mod goodness;
 mod groups;
 mod misfits;
 mod page;
+mod pair_misfits;
 mod profile;
 mod steps;
 mod weak_pairs;
@@ -17,4 +19,5 @@ pub use goodness::{EdgeStrength, Fit, Goodness, GoodnessOptions, HiddenVariable,
 pub use groups::{Difference, Group, GroupState, Groups, find_node};
 pub use misfits::{has_few_pairs, poor_pairs};
 pub use page::{PageOptions, page};
+pub use pair_misfits::{PairMisfit, pair_misfits};
 pub use weak_pairs::{WeakPairs, weak_pairs};

@@ -33,17 +33,17 @@ use crate::observer::Observer;
 use crate::tree::Rooted;
 
 /// Names longer in all than this are cut, so that a page stays readable.
-const MOST_NAME_BYTES: usize = 4 << 20;
+const MAX_NAME_BYTES: usize = 4 << 20;
 /// Characters of a name that has to be cut.
 const CUT_NAME: usize = 120;
 /// Typical rows kept in all, about; a state has from 3 to 10.
 const ALL_ROWS: usize = 60_000;
 /// Bytes of the exports in the page.
-const MOST_EXPORT_BYTES: usize = 4 << 20;
+const MAX_EXPORT_BYTES: usize = 4 << 20;
 /// Pairs that are listed as explained badly.
 const SHOWN_MISFITS: usize = 60;
 /// An export larger than this is not even tried to pack.
-const MOST_RAW_BYTES: usize = 100 << 20;
+const MAX_RAW_BYTES: usize = 100 << 20;
 
 /// What a page shows beside the model and the data.
 ///
@@ -166,7 +166,7 @@ fn payload(
         None => Labels::none(tree.n_nodes()),
     };
     let n_name_bytes: usize = tree.nodes().iter().map(|node| node.name.len()).sum();
-    let name = |name: &str| if n_name_bytes > MOST_NAME_BYTES { cut(name, CUT_NAME) } else { name.to_owned() };
+    let name = |name: &str| if n_name_bytes > MAX_NAME_BYTES { cut(name, CUT_NAME) } else { name.to_owned() };
     let link = |node: NodeIx| {
         let parent = parents[node.get()]?;
         tree.links(node).iter().find(|link| link.to == parent)
@@ -268,7 +268,7 @@ fn fit(view: View<'_>, options: &PageOptions, computed: Option<&Score>) -> Fit {
 /// All formats, packed, as long as they fit the page.
 fn exports(view: View<'_>) -> Vec<Export> {
     let formats = [Format::Json, Format::Newick, Format::Text, Format::Dot, Format::GraphMl, Format::Bif, Format::XmlBif];
-    let mut left = MOST_EXPORT_BYTES;
+    let mut left = MAX_EXPORT_BYTES;
     let exports = formats.into_iter().map(|format| {
         let ending = format.ending();
         let none =
@@ -277,7 +277,7 @@ fn exports(view: View<'_>) -> Vec<Export> {
             Ok(text) => text,
             Err(error) => return none(0, cut(&error.to_string(), 300)),
         };
-        let packed = (text.len() <= MOST_RAW_BYTES).then(|| embed::packed(&text)).filter(|packed| packed.len() <= left);
+        let packed = (text.len() <= MAX_RAW_BYTES).then(|| embed::packed(&text)).filter(|packed| packed.len() <= left);
         let Some(packed) = packed else {
             return none(text.len(), format!("too large for a page; export the model as {format}"));
         };

@@ -2,7 +2,7 @@
 //!
 //! Along a path of the tree information only falls (the data processing inequality), so the variables that say most about a node
 //! are found by going from it to the most informative neighbour of what was reached so far: the first N observed ones found are
-//! the best N of all. On the way only a node's [`MOST_BEYOND`] closest neighbours are looked at, or thousands of leaves of one
+//! the best N of all. On the way only a node's [`MAX_BEYOND`] closest neighbours are looked at, or thousands of leaves of one
 //! hub would cost their number squared.
 
 use std::cmp::Ordering;
@@ -15,7 +15,7 @@ use crate::model::{LatentTree, Marginal};
 use crate::tree::{Link, Tree};
 
 /// Neighbours that are looked at beyond a node that is passed.
-const MOST_BEYOND: usize = 200;
+const MAX_BEYOND: usize = 200;
 
 /// A variable that says something about a node.
 #[derive(Debug, Clone)]
@@ -110,7 +110,7 @@ fn search<'a>(
             found.push(Found { node, attached, information: key, given });
         } else {
             let width = steps.marginals[node].len();
-            let most = if Some(node) == origin { usize::MAX } else { MOST_BEYOND };
+            let most = if Some(node) == origin { usize::MAX } else { MAX_BEYOND };
             let is_barred = |to: usize| node == first && Some(to) == barred;
             for step in steps.steps[node].iter().take(most).filter(|step| step.to != from && !is_barred(step.to)) {
                 let beyond = chain(&given, width, &step.table, step.n_states);
@@ -175,7 +175,7 @@ pub(super) fn nearest(
                 break;
             }
         }
-        let most = if node == origin { usize::MAX } else { MOST_BEYOND };
+        let most = if node == origin { usize::MAX } else { MAX_BEYOND };
         for &(to, length, sign) in lengths.0[node].iter().take(most) {
             if to != from && !(node == origin && Some(to) == barred) {
                 heap.push(Reached { key: key - length, node: to, from: node, attached: None, given: vec![given[0] * sign] });

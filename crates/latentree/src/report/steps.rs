@@ -1,20 +1,20 @@
-//! A discrete model as steps between neighbours: the distribution of a node given its neighbour, in both directions.
+//! A discrete model as steps between neighbours: the distribution of each node given each neighbour.
 
 use super::channel;
 use crate::index::{ColIx, NodeIx};
 use crate::information;
 use crate::model::{Distribution, Emission, LatentTree, Marginal};
 
-/// A neighbour, and its distribution in every state of the node that the step leaves.
+/// A neighbour, and its distribution given the states of the origin of the step.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub(super) to: usize,
     pub(super) n_states: usize,
-    /// One row per state of the node that is left.
+    /// One row per state of the origin.
     pub(super) table: Vec<f64>,
 }
 
-/// A column that is not a node of its own steps: a number, a count, or a member of a group.
+/// A column without steps of its own: a number, a count, or a member of a group.
 #[derive(Debug, Clone)]
 pub(super) struct Attached {
     pub(super) node: usize,
@@ -25,7 +25,7 @@ pub(super) struct Attached {
     pub(super) outcomes: Vec<f64>,
 }
 
-/// What is in an attached column.
+/// The content of an attached column.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Content {
     /// Labels.
@@ -41,9 +41,9 @@ pub(super) struct Steps {
     pub(super) marginals: Vec<Vec<f64>>,
     /// Steps from a discrete node to its discrete neighbours, the most informative first.
     pub(super) steps: Vec<Vec<Step>>,
-    /// Columns that hang on a discrete node, the most informative first.
+    /// Columns below a discrete node, the most informative first.
     pub(super) attached: Vec<Vec<Attached>>,
-    /// Columns of leaves that stand alone, with a single state as parent.
+    /// Columns of isolated leaves, with a single state as parent.
     pub(super) alone: Vec<Attached>,
 }
 
@@ -65,7 +65,7 @@ impl Steps {
                     let mut turned = Vec::with_capacity(n_own * n_above);
                     for state in 0..n_own {
                         let own = all.marginals[child][state];
-                        // A state that never occurs says nothing about the parent.
+                        // A state of probability zero carries no information about the parent.
                         turned.extend((0..n_above).map(|above| {
                             let prior = all.marginals[parent][above];
                             if own > 0.0 { prior * table.given(above)[state] / own } else { prior }
@@ -110,6 +110,19 @@ impl Steps {
             let attached = std::mem::take(&mut self.attached[node]);
             let order = strongest(&mut attached.iter().map(|it| information::of_table(marginal, &it.outcomes, it.n_outcomes)));
             self.attached[node] = order.into_iter().map(|ix| attached[ix].clone()).collect();
+        }
+    }
+
+    /// Passes `E[f · 1(node = state)]` from a node to every discrete node of its tree. `start` and what `visit` gets have one row per
+    /// function f and one column per state.
+    pub(super) fn walk(&self, from: usize, start: Vec<f64>, mut visit: impl FnMut(usize, &[f64])) {
+        let mut stack = vec![(from, usize::MAX, start)];
+        while let Some((node, before, carried)) = stack.pop() {
+            visit(node, &carried);
+            let width = self.marginals[node].len();
+            for step in self.steps[node].iter().filter(|step| step.to != before) {
+                stack.push((step.to, node, chain(&carried, width, &step.table, step.n_states)));
+            }
         }
     }
 

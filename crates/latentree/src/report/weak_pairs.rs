@@ -24,9 +24,9 @@ pub struct WeakPairs {
 /// Counts the pairs of columns that are too weak to use. Columns with more than a thousand labels are left out.
 #[must_use]
 pub fn weak_pairs(moments: &PairMoments) -> WeakPairs {
-    const MOST_FEATURES: usize = 1000;
+    const MAX_FEATURES: usize = 1000;
     let n_columns = moments.schema().columns().len();
-    let columns: Vec<ColIx> = (0..n_columns).map(ColIx::new).filter(|&ix| moments.n_features(ix) <= MOST_FEATURES).collect();
+    let columns: Vec<ColIx> = (0..n_columns).map(ColIx::new).filter(|&ix| moments.n_features(ix) <= MAX_FEATURES).collect();
     let spreads: Vec<Vec<f64>> = columns.iter().map(|&column| spread(moments, column)).collect();
     let rows = (0..columns.len()).into_par_iter().map(|i| {
         let mut count = WeakPairs { pairs: 0, weak: 0, never_together: 0 };

@@ -2,11 +2,9 @@
 //!
 //! - [`by_bic`] searches trees and numbers of states by the Bayesian information criterion: a model that explains the data with few parameters;
 //! - [`by_validation`] chooses among candidates by the likelihood of rows that were not learned from: a model that predicts. The two want different models;
-//! - [`scored_candidates`] lists what Chow–Liu grouping could add to the Chow–Liu tree, with gains of BIC, for a rule or a person to choose from;
-//! - [`pair_misfits`] tells which pairs of variables a model fails to explain.
+//! - [`scored_candidates`] lists what Chow–Liu grouping could add to the Chow–Liu tree, with gains of BIC, for a rule or a person to choose from.
 
 mod islands;
-mod misfit;
 mod options;
 mod regularised;
 mod search;
@@ -17,7 +15,6 @@ mod surgery;
 mod tests;
 mod validation;
 
-pub use misfit::{PairMisfit, pair_misfits};
 pub use options::{Criterion, Effort, SelectionOptions};
 pub use regularised::{Candidates, LocalLearner, ScoredCandidate, scored_candidates};
 pub use search::{BicSearch, by_bic, levels};

@@ -44,14 +44,18 @@ pub fn states_by_bic(
     let merged = Merged::of(data)?;
     let whole = Whole { data: &merged, cost: information::bic_cost(weight.max(2.0)), smoothing, observer };
     let mut best = whole.climb(&begun.model, 30, 1e-7)?;
+    observer.model_found();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     for round in 0..MOST_ROUNDS {
         let before = best.bic;
         best = with_states(&whole, best, &mut rng)?;
         observer.progress(round as u64 + 1);
-        if best.bic < before + 1.0 {
+        if best.bic < before + 1.0 || observer.stop_early() {
             break;
         }
+    }
+    if observer.stop_early() {
+        return Ok(best.model);
     }
     Ok(whole.climb(&best.model, 300, 1e-8)?.model)
 }
@@ -89,7 +93,7 @@ fn node_of(model: &LatentTree, hidden: usize) -> NodeIx {
 fn with_states(bench: &Whole<'_>, mut best: Scored, rng: &mut ChaCha8Rng) -> Result<Scored> {
     for hidden in 0..best.model.hidden().count() {
         let mut more = true;
-        while more {
+        while more && !bench.observer.stop_early() {
             more = false;
             let node = node_of(&best.model, hidden);
             let k = best.model.n_states(node).unwrap_or(2);

@@ -131,6 +131,7 @@ impl Search<'_> {
     }
 
     fn try_one(&mut self, trees: &[(String, Tree)], tree: usize, states: usize, smoothing: f64, passes: usize) -> Result<Best> {
+        self.observer.step(&format!("{}, {states} states, smoothing {smoothing:.3}", trees[tree].0));
         let model = template(self.rows.schema().clone(), trees[tree].1.clone(), states)?;
         let start = Start::LatentClass { restarts: self.options.restarts, seed: self.options.seed };
         let em = Em::new().merge(false).iterations(passes).smoothing(Smoothing::pseudo_count(smoothing)).start(start);
@@ -175,8 +176,12 @@ pub fn by_validation(
     let first_states = search.hidden_states.unwrap_or(FIRST_STATES);
     let mut best: Option<Best> = None;
     for tree in 0..trees.len() {
+        if best.is_some() && observer.stop_early() {
+            break;
+        }
         let found = run.try_one(trees, tree, first_states, smoothing, FIRST_PASSES)?;
         best = Some(better(best, found));
+        observer.model_found();
     }
     let mut best = best.expect("there is a tree");
     if search.hidden_states.is_none() {
@@ -184,7 +189,10 @@ pub fn by_validation(
             let mut states = FIRST_STATES;
             loop {
                 states = if up { states * 2 } else { states / 2 };
-                if !(2..=MOST_STATES).contains(&states) || run.work(&trees[best.tree].1, states) > MOST_WORK {
+                if observer.stop_early()
+                    || !(2..=MOST_STATES).contains(&states)
+                    || run.work(&trees[best.tree].1, states) > MOST_WORK
+                {
                     break;
                 }
                 let found = run.try_one(trees, best.tree, states, smoothing, PASSES)?;
@@ -201,7 +209,7 @@ pub fn by_validation(
     }
     if search.smoothing.is_none() {
         for factor in [1.0 / 3.0, 3.0] {
-            loop {
+            while !observer.stop_early() {
                 let found = run.try_one(trees, best.tree, best.states, best.smoothing * factor, PASSES)?;
                 if found.score <= best.score {
                     break;
@@ -215,6 +223,9 @@ pub fn by_validation(
     }
     let work = run.work(&trees[best.tree].1, best.states) * best.fit.iterations.max(1) as f64;
     for start in 0..(STARTS_WORK / work).min(MOST_STARTS) as u64 {
+        if observer.stop_early() {
+            break;
+        }
         run.options.seed = search.seed.wrapping_add(start + 1);
         let found = run.try_one(trees, best.tree, best.states, best.smoothing, PASSES)?;
         best = better(Some(best), found);

@@ -17,7 +17,7 @@ use crate::model::{Distribution, Emission, LatentTree, Table, table_bytes};
 use crate::tree::{Rooted, Tree};
 
 /// Most states of a node.
-pub(super) const MAX_STATES: usize = limits::MOST_SIMULATED_STATES;
+pub(super) const MAX_STATES: usize = limits::MAX_SIMULATED_STATES;
 
 /// How often a table is drawn again whose rows are too alike.
 const MAX_DRAWS: usize = 50;

@@ -16,7 +16,7 @@ use crate::memory::MemoryBudget;
 use crate::tree::{Edge, Node, Tree};
 
 /// Most observed nodes.
-const MAX_OBSERVED: usize = limits::MOST_SIMULATED_VARIABLES;
+const MAX_OBSERVED: usize = limits::MAX_SIMULATED_VARIABLES;
 /// About what a node of a model takes besides its table: names, labels, edges.
 const NODE_BYTES: u64 = 512;
 

@@ -39,7 +39,7 @@ pub fn with_bootstrap_support(
     observer: &dyn Observer,
     replicate: impl Fn(&mut ChaCha8Rng) -> Result<Tree> + Sync,
 ) -> Result<Tree> {
-    limits::check("structure.bootstrap", n_replicates, 1..=limits::MOST_REPLICATES)?;
+    limits::check("structure.bootstrap", n_replicates, 1..=limits::MAX_REPLICATES)?;
     observer.stage("bootstrap", Some(n_replicates as u64));
     let own: Vec<Split> = tree.splits().iter().collect();
     let done = AtomicU64::new(0);
@@ -94,19 +94,19 @@ pub struct WishartCorrelations {
 
 impl WishartCorrelations {
     /// Most variables: a draw takes O(p³) time.
-    pub const MOST_VARIABLES: usize = 3000;
+    pub const MAX_VARIABLES: usize = 3000;
 
     /// Draws around these correlations. Where they are not those of any data, as happens with missing cells, they are shrunk towards 0 just as
     /// far as is needed.
     ///
     /// # Errors
-    /// [`Error::Data`] if there are more than [`MOST_VARIABLES`](Self::MOST_VARIABLES), or fewer than two rows.
+    /// [`Error::Data`] if there are more than [`MAX_VARIABLES`](Self::MAX_VARIABLES), or fewer than two rows.
     pub fn new(sample: &CorrelationSample) -> Result<Self> {
         let p = sample.names().len();
-        if p > Self::MOST_VARIABLES {
+        if p > Self::MAX_VARIABLES {
             let problem = format!(
                 "a bootstrap from moments alone supports at most {} variables, not {p}; learn from rows",
-                Self::MOST_VARIABLES
+                Self::MAX_VARIABLES
             );
             return Err(Error::data(Place::default(), problem));
         }

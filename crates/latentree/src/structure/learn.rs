@@ -1,8 +1,8 @@
-//! From statistics to a tree: which learner, on which distances, and what is done to its tree.
+//! From statistics to a tree: the choice of the learner and its distances, and the treatment of its tree.
 //!
 //! # The rule of `auto`
 //! 1. A distance matrix alone: `nj`, as is usual for such matrices; with exact distances of a tree all learners agree.
-//! 2. 3 to [`MOST_FOR_LIKELIHOOD`] variables and at least [`FEWEST_ROWS`] rows: `likelihood`, from correlations where all
+//! 2. 3 to [`MAX_FOR_LIKELIHOOD`] variables and at least [`MIN_ROWS`] rows: `likelihood`, from correlations where all
 //!    variables have one (numbers and two labels), else from what stands in for them,
 //!    [determinants](crate::distance::determinants).
 //! 3. Few rows or many variables: `clnj`.
@@ -12,12 +12,12 @@
 //! # What is not connected
 //! A pair without significant dependence ([`DistanceOptions::significance`]) connects nothing: variables that no chain of other pairs
 //! connects are in different trees. Within a tree every correlation counts, however weak, with its standard error, for up to
-//! [`MOST_FOR_ALL_PAIRS`] variables; for more, and for distances that are not those of correlations, such a pair has no distance.
+//! [`MAX_FOR_ALL_PAIRS`] variables; for more, and for distances that are not those of correlations, such a pair has no distance.
 //! Of many pairs of an independent variable some pass two standard errors by chance: it then hangs on by a long edge; a larger
 //! significance cuts it off, and weak real ties with it.
 //!
 //! # Lengths and contraction
-//! Lengths are by [least squares](super::least_squares_lengths) on the distances for up to [`MOST_FOR_ALL_PAIRS`] variables (the
+//! Lengths are by [least squares](super::least_squares_lengths) on the distances for up to [`MAX_FOR_ALL_PAIRS`] variables (the
 //! learner's own for more), in a tree by likelihood the likeliest, and in a Chow–Liu tree the distances of the pairs themselves.
 //! One threshold of [`Contraction`] goes to all learners. Edges are contracted once, by the lengths that the learner itself gives
 //! them, and least squares contract nothing after that: they take noise in many weak distances for evidence that an edge is
@@ -40,20 +40,20 @@ use crate::observer::{Observer, Quiet};
 use crate::tree::Tree;
 
 /// Most variables for which `auto` polishes by likelihood, whose time grows with their cube.
-pub const MOST_FOR_LIKELIHOOD: usize = 1000;
+pub const MAX_FOR_LIKELIHOOD: usize = 1000;
 /// Most variables for which halves of the rows are asked whether a looser prior is better: that polishes eight more trees.
-pub const MOST_FOR_HALVES: usize = 300;
+pub const MAX_FOR_HALVES: usize = 300;
 /// Fewest rows for which `auto` polishes by likelihood: a tenth of them decide between penalties.
-pub const FEWEST_ROWS: f64 = 40.0;
+pub const MIN_ROWS: f64 = 40.0;
 
 /// Most variables for which weak pairs keep their distances, and lengths are fitted to all pairs.
-pub const MOST_FOR_ALL_PAIRS: usize = 3000;
+pub const MAX_FOR_ALL_PAIRS: usize = 3000;
 
 /// What a structure is learned from.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum StructureInput<'a> {
-    /// Moments of all rows, and of two halves of them where they are known.
+    /// Moments of all rows and, if known, of two halves of them.
     Moments {
         /// Of all rows.
         whole: &'a PairMoments,
@@ -113,7 +113,7 @@ impl StructureOptions {
         self
     }
 
-    /// Support of every split by this many bootstrap replicates, 1 to [`MOST_REPLICATES`](limits::MOST_REPLICATES); see
+    /// Support of every split by this many bootstrap replicates, 1 to [`MAX_REPLICATES`](limits::MAX_REPLICATES); see
     /// [`bootstrap_structure`](super::bootstrap_structure), which is what draws them.
     #[must_use]
     pub fn bootstrap(mut self, replicates: Option<usize>) -> Self {
@@ -138,7 +138,7 @@ impl StructureOptions {
 
     pub(crate) fn check(&self) -> Result<()> {
         if let Some(replicates) = self.bootstrap {
-            limits::check("structure.bootstrap", replicates, 1..=limits::MOST_REPLICATES)?;
+            limits::check("structure.bootstrap", replicates, 1..=limits::MAX_REPLICATES)?;
         }
         if let Some(bad) = self.collapse.filter(|least| !(0.0..=1.0).contains(least)) {
             return Err(Error::option(
@@ -239,7 +239,7 @@ fn from_moments(
         estimate(whole, &options.distances.significance(significance), observer)
     })?;
     let halves = halves.filter(|halves| halves.iter().all(|half| half.n_rows() > 0));
-    let few_enough = (3..=MOST_FOR_LIKELIHOOD).contains(&p) && whole.effective_rows() >= FEWEST_ROWS;
+    let few_enough = (3..=MAX_FOR_LIKELIHOOD).contains(&p) && whole.effective_rows() >= MIN_ROWS;
     let learner = match options.learner {
         LearnerName::Auto if few_enough => LearnerName::Likelihood,
         LearnerName::Auto => LearnerName::ChowLiuNeighborJoining,
@@ -247,7 +247,7 @@ fn from_moments(
     };
     let mut learned = match learner {
         LearnerName::Likelihood => {
-            let halves = halves.filter(|_| estimator == Estimator::Gaussian && p <= MOST_FOR_HALVES);
+            let halves = halves.filter(|_| estimator == Estimator::Gaussian && p <= MAX_FOR_HALVES);
             likeliest(whole, halves, &distances, options, observer)?
         }
         LearnerName::ChowLiu => chow_liu(whole, &distances)?,
@@ -272,7 +272,7 @@ fn from_moments(
 }
 
 fn levels_need_rows() -> Error {
-    Error::option("structure.learner", "levels fits latent classes to rows, which are not at hand; learn from the data")
+    Error::option("structure.learner", "levels needs rows to fit latent classes to; learn from the data")
 }
 
 /// A learner from distances, with the one threshold of contraction.
@@ -318,7 +318,7 @@ pub(crate) fn with_lengths(
     let mut tree = if learner == LearnerName::ChowLiu { tree } else { tree.minimal() };
     let mut converged = true;
     // A fit looks at all pairs many times: with many variables the learner's own lengths stay.
-    if learner != LearnerName::ChowLiu && distances.len() <= MOST_FOR_ALL_PAIRS {
+    if learner != LearnerName::ChowLiu && distances.len() <= MAX_FOR_ALL_PAIRS {
         let fitted = least_squares_lengths(&tree, distances, observer)?;
         (tree, converged) = (fitted.tree, fitted.converged);
     }
@@ -432,7 +432,7 @@ fn learnable(
     estimate: impl Fn(Option<f64>) -> Result<DistanceMatrix>,
 ) -> Result<DistanceMatrix> {
     let significant = estimate(options.significance_level())?;
-    if estimator != Estimator::Gaussian || p > MOST_FOR_ALL_PAIRS || significant.n_undefined() == 0 {
+    if estimator != Estimator::Gaussian || p > MAX_FOR_ALL_PAIRS || significant.n_undefined() == 0 {
         return Ok(significant);
     }
     let components = significant.components();

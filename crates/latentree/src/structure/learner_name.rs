@@ -50,7 +50,7 @@ pub enum LearnerName {
 }
 
 impl LearnerName {
-    /// All names that can be asked for.
+    /// All names that users can choose.
     pub const ALL: [Self; 14] = [
         Self::Auto,
         Self::Likelihood,

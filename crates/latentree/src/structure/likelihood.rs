@@ -61,7 +61,7 @@ impl CorrelationSample {
         Ok(Self { names, correlations, rows: PairRows::of(moments) })
     }
 
-    /// Correlations from their lower triangle without the diagonal, row by row; NaN stands for 0.
+    /// Correlations from their lower triangle without the diagonal, row by row; NaN counts as 0.
     ///
     /// # Panics
     /// If there are not p(p−1)/2 of them.
@@ -118,7 +118,7 @@ impl CorrelationSample {
         self.correlations[i * self.names.len() + j]
     }
 
-    /// The number of rows they stand for: with missing cells, the mean number of rows that have both variables of a pair.
+    /// The number of rows behind them: with missing cells, the mean number of rows that have both variables of a pair.
     #[must_use]
     pub fn rows(&self) -> f64 {
         self.rows.mean()

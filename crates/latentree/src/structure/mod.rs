@@ -17,7 +17,7 @@ mod test_trees;
 pub use bootstrap::{WishartCorrelations, drawn_halves, with_bootstrap_support};
 pub(crate) use learn::with_lengths;
 pub use learn::{
-    FEWEST_ROWS, LearnedStructure, MOST_FOR_ALL_PAIRS, MOST_FOR_HALVES, MOST_FOR_LIKELIHOOD, Resampling, StructureInput,
+    LearnedStructure, MAX_FOR_ALL_PAIRS, MAX_FOR_HALVES, MAX_FOR_LIKELIHOOD, MIN_ROWS, Resampling, StructureInput,
     StructureOptions, bootstrap_structure, describe_forest, learn_structure,
 };
 pub use learner_name::{Contraction, LearnerName};

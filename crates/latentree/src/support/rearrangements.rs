@@ -9,7 +9,7 @@ use crate::index::NodeIx;
 use crate::model::{Distribution, LatentTree};
 use crate::moments::PairMoments;
 use crate::structure::CorrelationSample;
-use crate::structure::likelihood::gaussian_tree::{GaussianTree, LARGEST};
+use crate::structure::likelihood::gaussian_tree::{GaussianTree, MAX_CORRELATION};
 use crate::structure::likelihood::polish::{STEPS, Surroundings};
 
 /// Steps of EM for a rearrangement that is only looked at.
@@ -122,7 +122,7 @@ fn gaussian_tree(model: &LatentTree) -> (GaussianTree, Vec<usize>) {
     for node in tree.node_ixs() {
         for link in tree.links(node) {
             let rho: f64 = if model.parent(link.to) == Some(node) { slope[link.to.get()] } else { slope[node.get()] };
-            links[place[node.get()]].push((place[link.to.get()], rho.clamp(-LARGEST, LARGEST)));
+            links[place[node.get()]].push((place[link.to.get()], rho.clamp(-MAX_CORRELATION, MAX_CORRELATION)));
         }
     }
     (GaussianTree { n_observed, links }, place)

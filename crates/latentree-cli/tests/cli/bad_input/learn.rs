@@ -93,6 +93,53 @@ pub(super) fn cases() -> Vec<Case> {
             "many",
             "auto",
         ]),
+        case("an effort for a given tree", "learn data.csv --effort thorough --tree t.nwk -o o.json")
+            .file("t.nwk", "(a,b,n,z,w)h1;")
+            .says(["--effort", "--tree", "leave one of them out"]),
+        case("an effort for a named learner", "learn data.csv --effort normal --structure clnj -o o.json").says([
+            "--effort",
+            "--structure",
+            "leave one of them out",
+        ]),
+        case("an effort for moments", "learn data.csv --effort thorough --parameters moments -o o.json").says([
+            "--effort",
+            "EM",
+            "--parameters",
+        ]),
+        case("an effort for distances", "learn --distances d.csv --effort thorough -o o.json")
+            .file("d.csv", good)
+            .says(["--effort", "rows"]),
+        case("an effort for no search", "learn data.csv --effort normal --select none -o o.json").says(["--effort", "--select"]),
+        case("an effort for a fixed number of states", "learn data.csv --effort normal --hidden-states 3 -o o.json").says([
+            "--effort",
+            "number of states",
+            "--select",
+        ]),
+        case("an effort for validation rows", "learn data.csv --effort thorough --validation 0.2 -o o.json").says([
+            "--effort",
+            "validation",
+            "--select",
+        ]),
+        case("no effort for a search", "learn data.csv --effort quick --select bic -o o.json")
+            .says(["--effort", "quick", "--select"]),
+        case("an effort of no kind", "learn data.csv --effort max -o o.json").says(["--effort", "max", "thorough"]),
+        case("an effort that is a number", "learn data.csv --effort 3 -o o.json").says(["--effort", "3", "thorough"]),
+        case("a search among two columns", "learn d.csv --select bic -o o.json")
+            .file("d.csv", "a,b\n0,1\n1,0\n0,0\n1,1\n")
+            .says(["--select", "three variables"]),
+        case("levels of two columns", "learn d.csv --structure levels -o o.json")
+            .file("d.csv", "a,b\n0,1\n1,0\n0,0\n1,1\n")
+            .says(["--structure", "three variables", "2"]),
+        case("nothing but missing cells", "learn d.csv -o o.json").file("d.csv", "a,b,c\n,,\nNA,?,\n").says([
+            "d.csv",
+            "no column remains",
+            "\"a\"",
+            "no values",
+            "2 more",
+        ]),
+        case("a given tree that is no latent tree", "learn data.csv --tree t.nwk -o o.json")
+            .file("t.nwk", "((a,b)h2,(n,z,w)h3)h1;")
+            .says(["t.nwk", "h1", "three neighbours"]),
         case("candidates of a learner without", "learn data.csv --structure clnj --accept x -o o.json")
             .says(["--accept", "reg-clnj"]),
         case("an accepted candidate that is none", "learn d.csv --structure reg-clnj --accept q -o o.json")

@@ -18,7 +18,7 @@ pub enum FileColumn {
     Both(ColIx, usize),
 }
 
-/// The cells of a batch that are handed on as text: the id first, where there is one, then the others in the order of the file.
+/// The carried cells of a batch, as text: the id first, if there is one, then the others in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Carried {
     names: Vec<String>,
@@ -39,7 +39,7 @@ impl Carried {
         let text: Option<Box<str>> = match cell {
             Cell::Missing => None,
             Cell::Text([]) => None,
-            // What is no UTF-8 is still handed on, with its odd bytes marked.
+            // Text that is not UTF-8 is carried too, with invalid bytes replaced.
             Cell::Text(text) => Some(String::from_utf8_lossy(text).into()),
             Cell::Number(value) if value.is_nan() => None,
             Cell::Number(value) => Some(number_text(value).into()),

@@ -15,7 +15,7 @@ pub(super) trait CellSink {
     fn cell(&mut self, row: u64, column: usize, cell: Cell<'_>) -> Result<(), String>;
 }
 
-/// Whether a text stands for a missing value: nothing, `?`, and `NA`, `NaN`, `null` in any case.
+/// Whether a text is a missing value: empty, `?`, or `NA`, `NaN`, `null` in any case.
 pub(crate) fn is_missing(text: &[u8]) -> bool {
     match text.len() {
         0 => true,

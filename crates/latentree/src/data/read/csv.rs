@@ -13,7 +13,7 @@ use super::encoding::{not_utf8, wide_text};
 use super::input::{Input, LINE_LIMIT, Lines};
 use crate::error::{Error, Place, Result};
 
-/// Bytes that are looked at to know what the file is.
+/// Number of bytes to inspect to recognise the format.
 const FIRST_BYTES: u64 = 1 << 16;
 
 /// A text table with a delimiter.
@@ -157,7 +157,7 @@ impl CsvTable {
     }
 }
 
-/// Refuses what is no text at all before its bytes make odd column names.
+/// Rejects binary data before they become odd column names.
 fn refuse_binary(input: &Input) -> Result<()> {
     let first = input.first_bytes(FIRST_BYTES)?;
     let fail = |problem: String| Err(Error::format(input.place(), "CSV", problem));

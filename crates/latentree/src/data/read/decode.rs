@@ -25,7 +25,7 @@ pub(super) enum Decoder {
 }
 
 impl Decoder {
-    /// The decoder of a kind; `threshold` takes counts for a binary column.
+    /// The decoder of a kind; with `threshold`, a binary column accepts counts.
     pub(super) fn new(kind: &Kind, threshold: bool, numbers: NumberReader, unseen: UnseenPolicy) -> Self {
         match (kind, kind.labels()) {
             (Kind::Binary { labels }, _) if threshold && labels == &["0", "1"] => Self::Threshold(numbers),

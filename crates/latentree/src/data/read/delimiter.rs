@@ -26,7 +26,7 @@ pub(super) fn choose(first: &[u8], is_whole: bool, by_ending: Option<u8>) -> u8 
     if let Some(&most) = even.iter().max_by_key(|&&delimiter| (count(head, delimiter), delimiter == b',')) {
         return most;
     }
-    // Lines of different lengths: an error will say so, by the delimiter that the first line has.
+    // Lines have different lengths; reading with the first line's delimiter will report the error.
     match by_ending {
         Some(b'\t') => b'\t',
         Some(_) if count(head, b',') > 0 => b',',

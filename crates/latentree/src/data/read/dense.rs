@@ -348,7 +348,7 @@ struct Looked {
     kept: Option<KeptCells>,
 }
 
-/// Looks through the table; it is to be rewound unless its cells were kept.
+/// Inspects the table. Rewind it afterwards unless its cells were kept.
 fn infer(table: &mut Table, columns: &Columns<'_>, options: &ReadOptions, overrides: &Overrides) -> Result<Looked> {
     overrides.check_names(columns.names, options)?;
     let asked = Asked { told: None, min_count: options.min_count.unwrap_or(0), prefers_comma: table.prefers_comma() };

@@ -35,7 +35,7 @@ struct EventSource {
     /// The id of the last row.
     key: Vec<u8>,
     held: Option<Held>,
-    /// The ids of the rows held; empty unless they are to be carried along.
+    /// The ids of the rows held; empty unless ids are carried.
     held_keys: Vec<Vec<u8>>,
 }
 

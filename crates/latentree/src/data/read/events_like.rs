@@ -1,6 +1,6 @@
-//! Whether a table looks like long events: one line for each thing that happened, of which rows are made by `--events`.
+//! Detects tables of long events, with one line per event, which `--events` combines into rows.
 //!
-//! Read as it stands, such a table has a line as its row and the ids as numbers, and what is learned from it means nothing.
+//! Read as a plain table, every line would be a row and the ids would be numbers, and the learned model would be meaningless.
 //! Evidence, from the first rows: few columns; one, the ids, repeats itself; another holds codes, many and shared between ids;
 //! an id hardly ever has the same code twice. An id that is called so makes it certain; ids that stand together make it likely.
 
@@ -9,12 +9,12 @@ use std::collections::{HashMap, HashSet};
 use super::cell::{Cell, is_missing, number};
 use super::infer::is_id_name;
 
-/// Rows that are looked at.
+/// Number of rows to inspect.
 const MAX_ROWS: usize = 20_000;
 /// Most columns that a file of events has: id, code, value, unit, date.
 const MAX_COLUMNS: usize = 5;
 /// Fewest different ids, and codes, that show a pattern.
-const FEWEST: usize = 10;
+const MIN_DISTINCT: usize = 10;
 
 /// The columns of a table that looks like events.
 #[derive(Debug, PartialEq)]
@@ -100,7 +100,7 @@ impl EventsLook {
         let (n_ids, n_codes) = (ids.number_of.len(), codes.number_of.len());
         let is_repeated = n_ids * 6 <= n_rows * 5;
         let is_code = codes.any_word || is_code_name_of_numbers(codes);
-        if n_ids < FEWEST || n_codes < FEWEST || !is_repeated || !is_code || !ids.all_whole || n_codes * 2 > n_rows {
+        if n_ids < MIN_DISTINCT || n_codes < MIN_DISTINCT || !is_repeated || !is_code || !ids.all_whole || n_codes * 2 > n_rows {
             return false;
         }
         let events: HashSet<(u32, u32)> =

@@ -34,8 +34,8 @@ pub(super) fn look(values: &[(f64, u64)]) -> Look {
     }
 }
 
-/// Whether whole numbers may be counts of a few hidden rates: small on average, and neither far more nor far less spread out than a Poisson variable of their mean. Years, ages, incomes
-/// and populations are not.
+/// Whether whole numbers may be counts: small on average, and neither far more nor far less dispersed than Poisson variables. Years, ages,
+/// incomes and populations are not.
 pub(super) fn varies_as_counts(values: &[(f64, u64)]) -> bool {
     const MAX_MEAN: f64 = 25.0;
     const DISPERSION: std::ops::Range<f64> = 0.1..30.0;
@@ -45,7 +45,7 @@ pub(super) fn varies_as_counts(values: &[(f64, u64)]) -> bool {
     mean <= MAX_MEAN && DISPERSION.contains(&(variance / mean))
 }
 
-/// Whether frequencies fall after their peak, which is among the first values, but for what chance does.
+/// Whether frequencies peak among the first values and then fall, up to chance.
 fn thins_out(values: &[(f64, u64)]) -> bool {
     let peak = (0..values.len()).max_by_key(|&ix| (values[ix].1, usize::MAX - ix)).unwrap_or(0);
     let falls = values[peak..].windows(2).all(|pair| {

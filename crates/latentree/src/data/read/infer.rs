@@ -40,7 +40,7 @@ const IDENTIFIER_LABELS: usize = 50;
 /// Most often that the values of an identifier occur on average.
 const IDENTIFIER_REPEATS: f64 = 1.05;
 
-/// What is asked of a profile.
+/// The settings of a profile.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Asked {
     /// What the user said of the column.
@@ -51,7 +51,7 @@ pub(super) struct Asked {
     pub(super) prefers_comma: bool,
 }
 
-/// What is known about the values of one column.
+/// Statistics of the values of one column.
 #[derive(Debug)]
 pub(super) struct Profile {
     asked: Asked,
@@ -241,7 +241,7 @@ impl Profile {
         }
     }
 
-    /// Takes in a text that is no plain number.
+    /// Adds a text that is not a plain number.
     fn observe_word(&mut self, row: u64, text: &[u8]) -> Result<(), String> {
         let Some(written) = written_number::written(text) else {
             if self.many_numbers {
@@ -347,7 +347,7 @@ impl Profile {
         values
     }
 
-    /// Labels of the column as categories: numbers in numeric order, without a point where they are whole.
+    /// Labels of the column as categories: numbers in numeric order, whole numbers without a decimal point.
     fn categories(&self) -> Vec<(String, u64)> {
         if self.is_numeric() && !self.any_padded {
             self.values().into_iter().map(|(value, count)| (number_text(value), count)).collect()
@@ -513,6 +513,12 @@ impl Profile {
         } else {
             Kind::Continuous
         }
+    }
+
+    /// Whether the kind binary counts numbers other than 1 as 1.
+    pub(super) fn is_binarised(&self) -> bool {
+        let are_other = || self.many_numbers || self.values().iter().any(|&(value, _)| value != 0.0 && value != 1.0);
+        matches!(self.binary(), Guess::Kind(kind) if kind == Kind::binary()) && self.is_numeric() && are_other()
     }
 
     fn binary(&self) -> Guess {

@@ -134,7 +134,7 @@ impl Input {
     }
 }
 
-/// A temporary file that goes when dropped, or when the process is told to end.
+/// A temporary file that is removed when dropped, or when the process is stopped.
 struct Spooled {
     path: TempPath,
     _unfinished: file::Unfinished,
@@ -164,7 +164,7 @@ pub(super) fn digest_text(hasher: Sha256) -> String {
     hasher.finalize().iter().fold("sha256:".to_owned(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-/// Digests what is read through it, and says the digest at the end.
+/// Computes a digest of the bytes read through it.
 struct Hashing {
     inner: Box<dyn BufRead + Send>,
     hasher: Sha256,
@@ -183,7 +183,7 @@ impl Read for Hashing {
     }
 }
 
-/// Counts what is read through it.
+/// Counts the bytes read through it.
 #[cfg(test)]
 struct Counting {
     inner: Box<dyn BufRead + Send>,

@@ -1,7 +1,7 @@
 //! Tables that another program holds in memory.
 //!
 //! Kinds are inferred, cells decoded and rows cut into batches as if the table were read from a file, so that the same table
-//! gives the same model either way. Columns are asked for one at a time and need not be copied before.
+//! gives the same model either way. Columns are requested one at a time and need not be copied.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub enum Values {
     Texts {
         /// The different texts. Those that stand for missing values in a file (`NA`, `?`, nothing) do so here.
         texts: Vec<String>,
-        /// The position of each cell's text; what is not a position is missing.
+        /// The index of each cell's text; other numbers mark missing cells.
         codes: Vec<u32>,
         /// Whether the texts are all values that the column can have, in their order; else the kind and the labels are inferred.
         are_levels: bool,

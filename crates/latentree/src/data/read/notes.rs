@@ -2,6 +2,7 @@
 
 use super::events_like::{EventsLook, LooksLike};
 use super::infer::Profile;
+use super::options::KindOverride;
 use super::overrides::Told;
 use super::plan::Columns;
 use crate::error::{Error, Result, Shortened};
@@ -9,18 +10,19 @@ use crate::error::{Error, Result, Shortened};
 /// Columns that a note names; of more it says how many.
 const SHOWN: usize = 5;
 
-/// Notes about the columns of one table, in their order; what many columns have in common is one note.
+/// Notes about the columns of one table, in order. Columns with the same issue share a note.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     notes: Vec<String>,
     perhaps_counts: Vec<String>,
+    binarised: Vec<String>,
 }
 
 impl Notes {
-    /// Says so if the table looks like long events.
+    /// Notes that the table looks like long events, if it does.
     ///
     /// # Errors
-    /// [`Error::Data`] if it certainly is: what would be learned from it means nothing.
+    /// [`Error::Data`] if it certainly is: a model of it would be meaningless.
     pub(super) fn look_for_events(&mut self, look: Option<&EventsLook>, columns: &Columns<'_>) -> Result<()> {
         let Some(LooksLike { id, code, is_certain }) = look.and_then(|look| look.verdict(columns.names)) else { return Ok(()) };
         let (id, code) = (&columns.names[id], &columns.names[code]);
@@ -36,7 +38,7 @@ impl Notes {
         Ok(())
     }
 
-    /// Takes in a column that is a variable.
+    /// Adds a column that is a variable.
     pub(super) fn add(&mut self, name: &str, profile: &Profile, n_rows: u64, told: &Told, joined: Option<String>) {
         let name = Shortened(name);
         if told.kind.is_none() {
@@ -45,27 +47,39 @@ impl Notes {
                 self.perhaps_counts.push(format!("{name:?}"));
             }
         }
+        if told.kind == Some(KindOverride::Binary) && told.labels.is_none() && profile.is_binarised() {
+            self.binarised.push(format!("{name:?}"));
+        }
         self.joined(name.0, joined);
     }
 
-    /// Takes in what was said of labels that were joined.
+    /// Adds a note about merged labels.
     pub(super) fn joined(&mut self, name: &str, joined: Option<String>) {
         self.notes.extend(joined.map(|joined| format!("column {:?} {joined}", Shortened(name))));
     }
 
     pub(super) fn finish(mut self) -> Vec<String> {
-        let n_counts = self.perhaps_counts.len();
-        if n_counts > 0 {
-            let names = self.perhaps_counts[..n_counts.min(SHOWN)].join(", ");
-            let (columns, more) = match n_counts {
-                1 => ("column", String::new()),
-                2..=SHOWN => ("columns", String::new()),
-                _ => ("columns", format!(" and {} more", n_counts - SHOWN)),
-            };
+        if let Some(columns) = listed(&self.perhaps_counts) {
             self.notes.push(format!(
-                "{columns} {names}{more}: a few whole numbers from 0 up are read as labels; if they are counts, say so (kind count)"
+                "{columns}: a few whole numbers from 0 up are read as labels; if they are counts, say so (kind count)"
+            ));
+        }
+        if let Some(columns) = listed(&self.binarised) {
+            self.notes.push(format!(
+                "{columns}: as binary, every number above 0 counts as 1; use kind categorical or count to tell them apart"
             ));
         }
         self.notes
+    }
+}
+
+/// The first of some columns, and how many more there are; nothing of none.
+fn listed(names: &[String]) -> Option<String> {
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    match names.len() {
+        0 => None,
+        1 => Some(format!("column {shown}")),
+        2..=SHOWN => Some(format!("columns {shown}")),
+        n => Some(format!("columns {shown} and {} more", n - SHOWN)),
     }
 }

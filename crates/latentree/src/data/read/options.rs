@@ -13,7 +13,7 @@ use crate::data::Schema;
 pub enum KindOverride {
     /// Every distinct value is a label.
     Categorical,
-    /// Two labels; counts become 1 where they are above 0.
+    /// Two labels; counts above 0 become 1.
     Binary,
     /// A real number.
     Continuous,
@@ -50,7 +50,7 @@ impl KindOverride {
     }
 }
 
-/// How a data file is to be read; the default infers all that can be inferred.
+/// How to read a data file; the default infers as much as possible.
 ///
 /// # Example
 /// ```
@@ -63,7 +63,7 @@ impl KindOverride {
 pub struct ReadOptions {
     /// Whether CSV and TSV files begin with the column names; without them columns are `x1`, `x2`, ….
     pub header: bool,
-    /// Long events: the columns of the row id, of the item and, where there is one, of the value.
+    /// Long events: the columns of the row id, the item and, optionally, the value.
     pub events: Option<(String, String, Option<String>)>,
     /// Names of the columns of a sparse file, or of a text table without header, one a line.
     pub names: Option<PathBuf>,

@@ -18,11 +18,11 @@ use crate::file;
 /// Longest schema file; a longer one is some other file.
 const SCHEMA_FILE_LIMIT: u64 = 1 << 28;
 
-/// What the user says of one column.
+/// The user's settings for one column.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Told {
     pub(super) kind: Option<KindOverride>,
-    /// The labels in order, where they are given.
+    /// The labels in order, if given.
     pub(super) labels: Option<Vec<String>>,
 }
 
@@ -38,7 +38,7 @@ impl Told {
     }
 }
 
-/// Everything the user says of columns.
+/// The user's settings for all columns.
 #[derive(Debug, Default)]
 pub(super) struct Overrides {
     by_name: HashMap<String, Told>,
@@ -89,7 +89,7 @@ impl Overrides {
         self.by_name.get(name).cloned().unwrap_or(Told { kind: self.every, labels: None })
     }
 
-    /// What is said of this very column, not of all.
+    /// The settings of this column alone, not of all columns.
     pub(super) fn by_name(&self, name: &str) -> Option<KindOverride> {
         self.by_name.get(name).and_then(|told| told.kind)
     }

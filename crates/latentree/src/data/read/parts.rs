@@ -76,7 +76,7 @@ impl Parts {
         &self.parts[ix].path
     }
 
-    /// What stands for all parts in messages.
+    /// The name of all parts in messages.
     pub(super) fn as_input(&self) -> Input {
         Input::of_parts(self.files.path())
     }

@@ -26,18 +26,18 @@ pub(super) struct Plan {
     pub(super) schema: Arc<Schema>,
     /// One for each column of the file.
     pub(super) targets: Vec<Target>,
-    /// For each column of the schema, whether counts are to be taken as "above 0".
+    /// For each column of the schema, whether counts are reduced to "above 0".
     pub(super) thresholds: Vec<bool>,
     /// Columns of the schema that the file does not have.
     pub(super) absent: Vec<ColIx>,
     /// Columns of the file that the schema it must fit does not have, with their names.
     pub(super) unknown: Vec<(usize, String)>,
     pub(super) warnings: Vec<String>,
-    /// Columns of the file that are handed on as text: the id first, then the others in their order.
+    /// Columns of the file that are carried as text: the id first, then the others in order.
     pub(super) carried: Vec<usize>,
 }
 
-/// What the data say of a column that is to be read.
+/// The outcome of inspecting a column.
 pub(super) enum Verdict {
     Kind(Kind),
     /// Not a variable, with the reason for a warning.
@@ -76,7 +76,12 @@ impl Plan {
             }
         }
         if chosen.is_empty() {
-            let problem = "no column remains as a variable; set the kinds of those that should be";
+            let reason = match &warnings[..] {
+                [] => "all are ignored".to_owned(),
+                [only] => only.clone(),
+                [first, rest @ ..] => format!("{first} (and so are {} more)", rest.len()),
+            };
+            let problem = format!("no column remains as a variable: {reason}; give them values, or set their kinds");
             return Err(Error::data(columns.place.clone(), problem));
         }
         let groups = read_groups(options, overrides)?;
@@ -209,7 +214,7 @@ impl Plan {
             schema.columns().iter().map(|column| overrides.of(&column.name).kind == Some(KindOverride::Binary)).collect();
         let absent = (0..is_found.len()).filter(|&ix| !is_found[ix]).map(ColIx::new).collect();
         let carried = carried(&targets, id, options);
-        // What is carried along is not lost.
+        // Carried columns are not lost.
         unknown.retain(|(ix, _)| !carried.contains(ix));
         Ok(Self { schema: Arc::clone(schema), targets, thresholds, absent, unknown, warnings: Vec::new(), carried })
     }
@@ -234,7 +239,7 @@ fn id_column(columns: &Columns<'_>, options: &ReadOptions) -> Result<Option<usiz
     }
 }
 
-/// The columns of the file that are handed on as text.
+/// The columns of the file that are carried as text.
 fn carried(targets: &[Target], id: Option<usize>, options: &ReadOptions) -> Vec<usize> {
     let is_other = |&ix: &usize| options.carry_others && id != Some(ix) && !matches!(targets[ix], Target::Column(_));
     id.into_iter().chain((0..targets.len()).filter(is_other)).collect()
@@ -314,7 +319,7 @@ fn join(
     Ok(variables)
 }
 
-/// Says that names would be found if they had zeros before their digits: programs that take codes for numbers lose them.
+/// A hint if names would match with leading zeros, which programs that read codes as numbers drop.
 fn padded_hint(alone: &[&str], groups: &Groups) -> String {
     let padded = |name: &str| (1..=2).map(|n_zeros| "0".repeat(n_zeros) + name).find(|code| groups.group_of.contains_key(code));
     let mut found = alone.iter().filter_map(|name| Some((name, padded(name)?)));

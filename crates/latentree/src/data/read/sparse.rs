@@ -169,7 +169,7 @@ impl Scan {
         Ok(scan)
     }
 
-    /// Reads all rows once, and keeps them if they take no more than so many bytes; otherwise rewinds.
+    /// Reads all rows once, and keeps them if they fit in this many bytes; otherwise rewinds.
     pub(super) fn keeping(source: &mut dyn RowSource, keep_bytes: u64) -> Result<(Self, Option<Held>)> {
         let mut kept = (keep_bytes > 0).then(Held::default);
         let scan = Self::visit(source, |row| {
@@ -318,7 +318,7 @@ impl SparseReader {
         if let (Some(_), None) = (&options.id, &key_name) {
             return Err(Error::option("read.id", "rows of a sparse file have no ids; write them as a table or as events"));
         }
-        // The id of events is no column of theirs, and all their columns are variables.
+        // The id of events is not a column, and all columns are variables.
         let without_id = ReadOptions { id: None, carry_others: false, ..options.clone() };
         let options = &without_id;
         let columns = Columns { place: input.place(), names: &names, named };

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::data::Schema;
 use crate::error::{Error, Result, Shortened};
 
-/// Different labels of a column that are told apart; more are only counted.
+/// Maximum number of distinct labels to list per column; others are only counted.
 const MAX_LABELS: usize = 1000;
 /// Names that are listed.
 const LISTED: usize = 100;
@@ -45,7 +45,7 @@ impl FromStr for UnseenPolicy {
 pub struct UnseenName {
     /// As the data spell it.
     pub name: String,
-    /// Cells that hold it; `None` where they are not read.
+    /// Number of cells with it; `None` if they are not read.
     pub cells: Option<u64>,
     /// One of the schema's own that differs only by case or spaces.
     pub similar: Option<String>,
@@ -71,7 +71,7 @@ pub struct UnseenColumns {
     pub are_items: bool,
     /// How many.
     pub count: usize,
-    /// Number of cells that they hold; `None` where they are not read.
+    /// Number of their cells; `None` if they are not read.
     pub cells: Option<u64>,
     /// Their names, those with a similar one first, then the commonest; at most 100.
     pub names: Vec<UnseenName>,
@@ -211,7 +211,7 @@ impl LabelTally {
         }
     }
 
-    /// What was counted, if anything was.
+    /// The counts, if any.
     pub(super) fn found(&self, column: &str, known: &[String]) -> Option<UnseenLabels> {
         if self.cells == 0 {
             return None;

@@ -6,7 +6,7 @@
 use super::cell::{Cell, is_missing, number};
 use crate::error::Shortened;
 
-/// What a text that is no plain number says about the commas of its column.
+/// What a text that is not a plain number implies about the commas of its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
     /// Only a decimal comma makes it a number.
@@ -159,7 +159,7 @@ impl Commas {
         }
     }
 
-    /// Whether a decimal point was seen that is no thousands separator.
+    /// Whether a decimal point was seen that is not a thousands separator.
     pub(super) fn has_points(self) -> bool {
         self.is_point
     }
@@ -188,7 +188,7 @@ pub(super) struct NumberReader {
 }
 
 impl NumberReader {
-    /// A reader of a column whose commas are known, or are to be found out.
+    /// A reader of a column whose use of commas is known, or still to be determined.
     pub(super) fn new(decimal_comma: Option<bool>, prefers_comma: bool) -> Self {
         Self { decimal_comma, prefers_comma }
     }

@@ -57,7 +57,7 @@ fn storage(kind: &Kind) -> DataType {
 }
 
 impl ColumnarWriter {
-    /// A file with columns of these names and kinds; of text where there is no kind.
+    /// A file with columns of these names and kinds; columns without a kind are text.
     pub(super) fn for_table(path: &Path, columns: &[(&str, Option<&Kind>)], is_parquet: bool) -> Result<Self> {
         let fields = columns.iter().map(|(name, kind)| Field::new(*name, kind.map_or(DataType::Utf8, storage), true));
         Self::create(path, ArrowSchema::new(fields.collect::<Vec<Field>>()), is_parquet)

@@ -2,7 +2,7 @@
 //!
 //! The ending chooses the format: `.tsv`, `.parquet`, `.arrow`/`.feather`/`.ipc`, `.svm`/`.libsvm` (batches only), and CSV for
 //! `.csv`, `.txt` and no ending (others are refused); `.gz` and `.zst` compress the text formats, `-` is CSV to standard output.
-//! A file comes to be only when it is finished. Labels are written as labels, missing cells as empty fields (or nulls), numbers
+//! A file only appears once it is complete. Labels are written as labels, missing cells as empty fields (or nulls), numbers
 //! in the shortest form that reads back as the same bits.
 
 #[cfg(feature = "columnar")]
@@ -46,7 +46,7 @@ pub struct TableWriter {
     sink: Sink,
 }
 
-/// What is written into one column.
+/// The content of one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slot {
     Variable(usize),
@@ -163,18 +163,18 @@ impl TableWriter {
     /// [`Error::Io`].
     ///
     /// # Panics
-    /// If the batch does not have the schema's columns, or the file has columns that are handed on.
+    /// If the batch does not have the schema's columns, or the file has carried columns.
     pub fn write_batch(&mut self, batch: &Batch) -> Result<()> {
         self.write_batch_with(batch, &Carried::default())
     }
 
-    /// Appends the rows of a batch with the cells that are handed on.
+    /// Appends the rows of a batch with its carried cells.
     ///
     /// # Errors
     /// [`Error::Io`].
     ///
     /// # Panics
-    /// If the batch does not have the schema's columns, or the cells handed on are not those of the batch.
+    /// If the batch does not have the schema's columns, or the carried cells belong to another batch.
     pub fn write_batch_with(&mut self, batch: &Batch, carried: &Carried) -> Result<()> {
         if let Block::Dense(cells) = &batch.block {
             assert_eq!(cells.len(), self.columns.len(), "a batch has the schema's columns");

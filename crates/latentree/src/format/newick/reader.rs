@@ -317,7 +317,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Takes labels of inner nodes as support where they are numbers and nothing says that they are names.
+    /// Reads numeric labels of inner nodes as support, unless the file marks them as names.
     fn take_support(&mut self, observed: &Observed<'_>) {
         let number = |entry: &Entry<'_>| -> Option<f64> {
             let label = entry.label.as_ref()?;

@@ -34,14 +34,14 @@ const MAGIC: &[u8; 8] = b"LTMOMENT";
 const FORMAT: &str = "latentree moments";
 /// Version written, and newest version read.
 const VERSION: u32 = 1;
-/// Oldest version read, and oldest that reads what is written.
+/// The oldest version that can be read, and the oldest that can read these files.
 const OLDEST: u32 = 1;
 /// Cells written or read at once.
 const CHUNK: usize = 1 << 14;
 /// Longest schema; its columns take several times as much.
-const MOST_SCHEMA: u64 = 1 << 28;
+const MAX_SCHEMA: u64 = 1 << 28;
 /// Most rows believed; beyond it floating-point numbers no longer count by ones.
-const MOST_ROWS: u64 = 1 << 53;
+const MAX_ROWS: u64 = 1 << 53;
 
 /// The checksum of a stream.
 struct Checksum {
@@ -297,7 +297,7 @@ impl PairMoments {
             });
         }
         let length = input.u64()?;
-        if length > memory_limit.min(MOST_SCHEMA) {
+        if length > memory_limit.min(MAX_SCHEMA) {
             return Err(invalid(format!("it claims a schema of {length} bytes; copy or recreate the file")));
         }
         let json = input.items(length as usize, |byte: &[u8; 1]| Ok(byte[0]))?;
@@ -314,7 +314,7 @@ impl PairMoments {
             return Err(invalid("counts for numeric columns"));
         }
         let (n_rows, weight_squares) = (input.u64()?, input.f64()?);
-        if n_rows > MOST_ROWS || weight_squares < 0.0 || (storage == 0 && n_rows > u64::from(u32::MAX)) {
+        if n_rows > MAX_ROWS || weight_squares < 0.0 || (storage == 0 && n_rows > u64::from(u32::MAX)) {
             return Err(invalid(format!("{n_rows} rows with a sum of squared weights of {weight_squares}")));
         }
         let mut shifts = vec![None; layout.columns.len()];

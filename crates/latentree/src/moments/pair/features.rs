@@ -34,7 +34,7 @@ fn at(batch: &Batch, row: usize) -> Place {
     Place::default().row(batch.first_row + row as u64 + 1)
 }
 
-/// Checks a batch against the layout and says what is in it.
+/// Checks a batch against the layout and describes its content.
 pub(super) fn survey(batch: &Batch, layout: &Layout, shifts: &[Option<f64>]) -> Result<Survey> {
     let mut weighted = false;
     if let Some(weights) = &batch.weights {

@@ -11,7 +11,7 @@ use crate::memory::MemoryBudget;
 const NONE: u32 = u32::MAX;
 
 /// Most features in the triangle; keeps positions and list offsets within 32 bits.
-const MOST_FEATURES: u64 = 1 << 21;
+const MAX_FEATURES: u64 = 1 << 21;
 
 /// How a column's value becomes features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Layout {
     /// Checks that the triangle of `extra` more features fits the limit, at `bytes` a cell.
     pub(super) fn check_memory(&self, extra: usize, bytes: u64, taken: u64, limit: u64) -> Result<()> {
         let n = self.n_features() as u64 + extra as u64;
-        let need = if n > MOST_FEATURES { u64::MAX } else { n * (n + 1) / 2 * bytes + taken };
+        let need = if n > MAX_FEATURES { u64::MAX } else { n * (n + 1) / 2 * bytes + taken };
         if need <= limit {
             return Ok(());
         }

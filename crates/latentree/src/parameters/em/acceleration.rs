@@ -10,7 +10,7 @@ use crate::inference::GAUSSIAN_SUMS;
 use crate::model::{Distribution, Emission, LatentTree, Table};
 
 /// A coordinate that is a square root may not fall below this share of the plain step's.
-const LEAST_ROOT: f64 = 0.2;
+const MIN_ROOT: f64 = 0.2;
 
 /// The coordinates of a model; with counts, their weights beside them.
 struct Coordinates {
@@ -80,7 +80,7 @@ fn table_at(plain: &Table, values: &mut &[f64]) -> Table {
     let n_states = plain.n_states();
     let mut out = Vec::with_capacity(plain.values().len());
     for row in plain.rows() {
-        let own = next(values, n_states).iter().zip(row).map(|(value, plain)| value.max(LEAST_ROOT * plain.sqrt()).powi(2));
+        let own = next(values, n_states).iter().zip(row).map(|(value, plain)| value.max(MIN_ROOT * plain.sqrt()).powi(2));
         let own: Vec<f64> = own.collect();
         let sum: f64 = own.iter().sum();
         if sum > 0.0 && sum.is_finite() {
@@ -105,7 +105,7 @@ fn emission_at(plain: &Emission, values: &mut &[f64], least_ln: f64) -> Emission
         }
         Emission::Poisson { rates } => {
             let own = next(values, rates.len()).iter().zip(rates);
-            Emission::Poisson { rates: own.map(|(value, plain)| value.max(LEAST_ROOT * plain.sqrt()).powi(2)).collect() }
+            Emission::Poisson { rates: own.map(|(value, plain)| value.max(MIN_ROOT * plain.sqrt()).powi(2)).collect() }
         }
         Emission::Group(members) => Emission::Group(members.iter().map(|member| emission_at(member, values, least_ln)).collect()),
     }
@@ -140,7 +140,7 @@ pub(super) fn leap(
         })
         .collect();
     let mut values = &values[..];
-    let least_ln = (LEAST_ROOT * LEAST_ROOT).ln();
+    let least_ln = (MIN_ROOT * MIN_ROOT).ln();
     let mut distributions = Vec::with_capacity(second.tree().n_nodes());
     for node in second.tree().node_ixs() {
         distributions.push(match second.distribution(node) {

@@ -1,4 +1,4 @@
-//! The state of a fit as bytes, from which it goes on as if never interrupted.
+//! The state of a fit as bytes, from which it continues as if never interrupted.
 //!
 //! JSON: the models as model files, numbers as the bits of their doubles (a log-likelihood may be −∞, which JSON has no word for).
 

@@ -46,7 +46,7 @@ pub enum Stop {
 /// What EM found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmFit {
-    /// The model: the last one, or the best on the validation rows where there are some.
+    /// The last model or, with validation rows, the best one on them.
     pub model: LatentTree,
     /// Log-likelihood of the start and of each model that was stepped to.
     pub log_likelihood: Vec<f64>,
@@ -71,7 +71,7 @@ impl EmFit {
         self.stop != Stop::Iterations
     }
 
-    /// What restarts are compared by: the best validation value where there is one, else the objective.
+    /// The score of a restart: the best validation value if there is one, otherwise the objective.
     fn value(&self) -> f64 {
         let last = self.objective.last().copied().unwrap_or(f64::NEG_INFINITY);
         self.validation.iter().copied().reduce(f64::max).unwrap_or(last)
@@ -199,7 +199,7 @@ impl<'a> Em<'a> {
         self
     }
 
-    /// Hands the state to `save` about every `every` passes; [`resume`](Self::resume) goes on from it.
+    /// Passes the state to `save` about every `every` passes; [`resume`](Self::resume) continues from it.
     #[must_use]
     pub fn checkpoint(mut self, every: usize, save: &'a dyn Fn(&[u8]) -> Result<()>) -> Self {
         self.checkpoint = Some((every.max(1), save));
@@ -243,7 +243,7 @@ impl<'a> Em<'a> {
         }
     }
 
-    /// The fit that a journal knows; else one that goes on from its last state there, and is kept.
+    /// The fit in the journal, if it is there. Otherwise a new fit, which continues from its last state in the journal and is recorded.
     fn fit_journaled(&self, journal: &Journal, model: &LatentTree, rows: &dyn Rows, observer: &dyn Observer) -> Result<EmFit> {
         let question = self.question(model);
         if let Some(fit) = journal.get("fit", &question)?.and_then(|bytes| checkpoint::read_fit(&bytes).ok()) {

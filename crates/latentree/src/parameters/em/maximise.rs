@@ -10,7 +10,7 @@ use crate::model::{Distribution, Emission, LatentTree, Table};
 pub const DEAD_WEIGHT: f64 = 0.5;
 
 /// Variances are never below this share of the column's squared size, so that densities stay finite on a constant column.
-const LEAST_VARIANCE: f64 = 1e-12;
+const MIN_VARIANCE: f64 = 1e-12;
 
 /// The variance that the prior of variances expects in a state, as a share of the variance of the column.
 pub(crate) const PRIOR_VARIANCE: f64 = 0.02;
@@ -285,7 +285,7 @@ fn maximal_emission(emission: &Emission, counts: &[f64], shifts: &[f64], smoothi
 }
 
 fn least_variance(mean: f64, variance: f64, smoothing: &Smoothing) -> f64 {
-    (smoothing.variance_floor * variance).max(LEAST_VARIANCE * (mean * mean + LEAST_VARIANCE))
+    (smoothing.variance_floor * variance).max(MIN_VARIANCE * (mean * mean + MIN_VARIANCE))
 }
 
 fn maximal_regression(model: &LatentTree, node: NodeIx, sums: &[f64], smoothing: &Smoothing) -> Distribution {

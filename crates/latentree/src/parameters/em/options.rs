@@ -50,11 +50,11 @@ impl FromStr for EmStart {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct EmOptions {
-    /// Where it starts; by default from moments, and from a latent class model where no moments are asked for.
+    /// Where it starts; by default from moments, or from a latent class model if the method does not use moments.
     pub start: Option<EmStart>,
-    /// How many random starts are tried, 1 to [`MOST_RESTARTS`](limits::MOST_RESTARTS).
+    /// How many random starts are tried, 1 to [`MAX_RESTARTS`](limits::MAX_RESTARTS).
     pub restarts: usize,
-    /// Most passes over the rows, up to [`MOST_EM_ITERATIONS`](limits::MOST_EM_ITERATIONS); by default 500.
+    /// Most passes over the rows, up to [`MAX_EM_ITERATIONS`](limits::MAX_EM_ITERATIONS); by default 500.
     pub iterations: Option<usize>,
     /// Relative gain of the log-likelihood at which it ends; by default 1e-7.
     pub tolerance: Option<f64>,
@@ -77,9 +77,9 @@ impl EmOptions {
 
     pub(crate) fn check(&self) -> Result<()> {
         if let Some(iterations) = self.iterations {
-            limits::check("em.iterations", iterations, 0..=limits::MOST_EM_ITERATIONS)?;
+            limits::check("em.iterations", iterations, 0..=limits::MAX_EM_ITERATIONS)?;
         }
-        limits::check("em.restarts", self.restarts, 1..=limits::MOST_RESTARTS)?;
+        limits::check("em.restarts", self.restarts, 1..=limits::MAX_RESTARTS)?;
         if let Some(bad) = self.tolerance.filter(|tolerance| !(tolerance.is_finite() && *tolerance >= 0.0)) {
             return Err(Error::option("em.tolerance", format!("{bad} given; a finite number ≥ 0 is needed")));
         }

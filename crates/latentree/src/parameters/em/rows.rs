@@ -60,7 +60,7 @@ impl<'a> Merged<'a> {
         Ok(Self { rows, fewer: merge_rows(rows)? })
     }
 
-    /// These rows instead of others, where there are some.
+    /// These rows instead, if there are any.
     pub(super) fn with(rows: &'a dyn Rows, fewer: Option<Dataset>) -> Self {
         Self { rows, fewer }
     }
@@ -94,10 +94,10 @@ impl Rows for Merged<'_> {
 
 /// Bytes that the different rows of a table may take before the search for them is given up. The same for rows in memory and rows that are
 /// streamed, which must give the same model.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 /// What a different row takes besides its cells: its place in the index.
 const ROW_BYTES: usize = 96;
-/// Rows looked at before the search is given up.
+/// Number of rows to inspect before giving up.
 const TRIAL_ROWS: u64 = 8192;
 
 /// The different rows of a table, each weighted by how often (with what weights) it stands there; `None` where that would leave more than nine
@@ -128,7 +128,7 @@ pub fn merge_rows(rows: &dyn Rows) -> Result<Option<Dataset>> {
                 None => {
                     known.insert(key.clone(), unique.weights.len());
                     n_bytes += 2 * key.len() + ROW_BYTES;
-                    if n_bytes > MOST_BYTES || !unique.push(&batch, row) {
+                    if n_bytes > MAX_BYTES || !unique.push(&batch, row) {
                         return Ok(None);
                     }
                 }

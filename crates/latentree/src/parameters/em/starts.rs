@@ -58,9 +58,8 @@ pub(crate) fn template_with(schema: Arc<Schema>, tree: Tree, hidden_states: impl
     let is_gaussian = tree.node_ixs().all(|node| hidden_states(node) == 0);
     if !is_gaussian {
         let mut hidden = tree.node_ixs().filter(|&node| !tree.is_observed(node));
-        hidden.try_for_each(|node| {
-            limits::check("parameters.hidden_states", hidden_states(node), 1..=limits::MOST_HIDDEN_STATES)
-        })?;
+        hidden
+            .try_for_each(|node| limits::check("parameters.hidden_states", hidden_states(node), 1..=limits::MAX_HIDDEN_STATES))?;
     }
     // Numbers and groups cannot be parents of anything but in a Gaussian tree.
     let rooted = if is_gaussian { Rooted::new(&tree, tree.center()) } else { discrete_roots(&tree, &schema)? };

@@ -1,8 +1,8 @@
-//! Which few nodes say most about all variables together: a greedy cover.
+//! Chooses the few nodes that together have the most information about all variables, by a greedy cover.
 //!
-//! The coverage of a set of nodes is the sum over variables of what the best of them says about it, as a share of what there is to say. It is monotone and submodular, so
-//! the greedy choice reaches at least `1 − 1/e` of the best choice of the same size (Nemhauser, Wolsey and Fisher 1978). Gains only fall while nodes are chosen: a node
-//! whose gain of an earlier round is below the best of this round need not be looked at again.
+//! The coverage of a set of nodes is the sum over variables of the best node's share of the variable's information. It is monotone and
+//! submodular, so the greedy choice reaches at least `1 − 1/e` of the best choice of the same size (Nemhauser, Wolsey and Fisher 1978).
+//! Gains only fall while nodes are chosen, so a node whose gain in an earlier round is below the best of this round can be skipped.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

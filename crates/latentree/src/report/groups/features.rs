@@ -1,4 +1,4 @@
-//! What a column is like in the states of a hidden node, and how to say it.
+//! How columns differ between the states of a hidden node, in numbers and words.
 
 use crate::data::Kind;
 use crate::index::NodeIx;
@@ -6,7 +6,7 @@ use crate::model::{LatentTree, values_of};
 use crate::report::profile::Found;
 use crate::report::steps::{Content, chain};
 
-/// A shift of the mean of numbered labels below this many standard deviations is told by a label instead.
+/// Numeric labels are described by their mean if it shifts by at least this many standard deviations, otherwise by one label.
 const CLEAR_SHIFT: f64 = 0.3;
 
 /// How a column differs between the rows in a state and all others.
@@ -14,9 +14,9 @@ const CLEAR_SHIFT: f64 = 0.3;
 pub struct Difference {
     /// The observed node.
     pub node: NodeIx,
-    /// The column: the variable's name, or that of a member of a group.
+    /// The name of the column: a variable, or a member of a group.
     pub column: String,
-    /// The label that is told of, unless it is a plain "yes" or the numbers are means.
+    /// The described label, unless it is a plain "yes" or the numbers are means.
     pub value: Option<String>,
     /// Whether the numbers are means rather than probabilities.
     pub is_mean: bool,
@@ -38,7 +38,7 @@ impl Difference {
         }
     }
 
-    /// The column, with the value that is told of.
+    /// The column with the described label.
     pub(super) fn name(&self) -> String {
         match &self.value {
             Some(value) => format!("{}={value}", self.column),
@@ -99,14 +99,14 @@ impl Feature {
         chain(weights, weights.len(), &self.outcomes, self.n_outcomes)
     }
 
-    /// Nats that the column and being in these states tell of each other.
+    /// Mutual information, in nats, of the column and membership in these states.
     pub(super) fn information(&self, prior: &[f64], is_inside: &dyn Fn(usize) -> bool) -> f64 {
         let Some((weights, share)) = split(prior, is_inside) else { return 0.0 };
         let table: Vec<f64> = weights.iter().flat_map(|weights| self.mixed(weights)).collect();
         crate::information::of_table(&[share, 1.0 - share], &table, self.n_outcomes)
     }
 
-    /// How the column differs between these states and the others; nothing where one side has no rows.
+    /// How the column differs between these states and the others; `None` if one side has no rows.
     pub(super) fn difference(&self, prior: &[f64], is_inside: &dyn Fn(usize) -> bool) -> Option<Difference> {
         let ([inside, outside], _) = split(prior, is_inside)?;
         let tell = |value: Option<String>, is_mean: bool, inside: f64, outside: f64| Difference {
@@ -139,7 +139,7 @@ impl Feature {
         Some(tell(Some(labels[label].clone()), false, here[label], there[label]))
     }
 
-    /// Whether the difference that `difference` tells of rises in each of these states over the others.
+    /// Whether the described value is higher in each of these states than in the others.
     pub(super) fn rises_in_each(&self, prior: &[f64], told: &Difference) -> bool {
         let value = |state: usize| match &self.values {
             Values::Means(means) => means[state],
@@ -184,7 +184,7 @@ fn labels(kind: &Kind) -> Values {
     Values::Labels { labels, order, event }
 }
 
-/// A share as people read it.
+/// A share as a percentage with few digits.
 pub(super) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent {
@@ -195,7 +195,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// A mean as people read it: three digits.
+/// A mean with three digits.
 fn number(value: f64) -> String {
     let size = value.abs();
     match size {

@@ -1,35 +1,35 @@
-//! From a dozen broad groups to fine ones: the cover, applied again inside each group.
+//! The hierarchy from a dozen broad groups to fine ones: the cover, applied again inside each group.
 
 use super::cover::{Choice, greedy, knee};
 use super::information::{LITTLE, Says, Scale, Walks};
 use crate::index::NodeIx;
 
-/// A tree of at most this many hidden nodes is shown in one level, each of them a group.
+/// In trees of at most this many hidden nodes, every hidden node is a group of a single level.
 const FEW_HIDDEN: usize = 12;
-/// Broad groups of a larger tree.
+/// Number of broad groups of a larger tree.
 const BROAD: std::ops::RangeInclusive<usize> = 8..=20;
-/// Finer groups inside a group.
+/// Number of finer groups inside a group.
 const FINER: std::ops::RangeInclusive<usize> = 2..=10;
-/// Variables of a group that is not divided further.
+/// Groups of at most this many variables are not divided further.
 const FEW_VARIABLES: usize = 12;
-/// Variables of a finer group, and of a broad one of a large tree.
-const LEAST_VARIABLES: usize = 2;
-const LEAST_OF_BROAD: usize = 3;
-/// A finer group adds at least this share of what the groups before it say.
-const LEAST_GAIN: f64 = 0.02;
-/// A variable, or hidden node, about which a group says less than this share of what there is to say is not put under it.
+/// Minimum number of variables of a finer group, and of a broad group of a large tree.
+const MIN_VARIABLES: usize = 2;
+const MIN_OF_BROAD: usize = 3;
+/// Minimum gain of a finer group, relative to the total of the groups before it.
+const MIN_GAIN: f64 = 0.02;
+/// A group does not include variables and hidden nodes if it explains less than this share of their information.
 const WEAK: f64 = 0.005;
 
 /// A group before it is described.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
-    /// `None` for what no group tells much of.
+    /// `None` for the variables that no group explains well.
     pub(super) node: Option<NodeIx>,
     /// From 1, the broad groups.
     pub(super) level: usize,
-    /// Place of the group around it.
+    /// Index of the enclosing group.
     pub(super) parent: Option<usize>,
-    /// Observed nodes, the most informative first, with what the group tells of them in nats.
+    /// Observed nodes and the group's information about them in nats, the most informative first.
     pub(super) variables: Vec<(NodeIx, f64)>,
     /// Hidden nodes, its own first.
     pub(super) hidden: Vec<NodeIx>,
@@ -44,7 +44,7 @@ struct Hierarchy<'a> {
     found: Vec<Found>,
 }
 
-/// What is shared out between groups: places in `observed`, with the share that the group says of each, and in `hidden`.
+/// The members of a group: indices into `observed`, with the share that the group explains of each, and into `hidden`.
 struct Share {
     variables: Vec<(usize, f64)>,
     hidden: Vec<usize>,
@@ -78,11 +78,11 @@ impl Hierarchy<'_> {
         }
         let mut centres: Vec<usize> = chosen.iter().map(|it| it.candidate).collect();
         if is_small {
-            // Nodes that add nothing are shown too, last.
+            // Nodes that add nothing come last.
             centres.extend(candidates.iter().filter(|candidate| !chosen.iter().any(|it| it.candidate == **candidate)));
         }
         let variables: Vec<usize> = (0..self.observed.len()).collect();
-        let least = if is_small { 0 } else { LEAST_OF_BROAD };
+        let least = if is_small { 0 } else { MIN_OF_BROAD };
         let (shares, rest) = self.settled(&mut centres, None, &variables, &candidates, least);
         let first = self.found.len();
         for (&centre, share) in centres.iter().zip(&shares) {
@@ -109,7 +109,7 @@ impl Hierarchy<'_> {
         if share.variables.len() <= FEW_VARIABLES {
             return;
         }
-        // Variables of other groups count for nothing here.
+        // Variables of other groups do not count here.
         let mut covered = vec![f32::INFINITY; self.observed.len()];
         share.variables.iter().for_each(|&(variable, told)| covered[variable] = told as f32);
         let candidates: Vec<usize> = share.hidden.iter().copied().filter(|&it| Some(it) != centre).collect();
@@ -117,14 +117,14 @@ impl Hierarchy<'_> {
         let mut told: f64 = share.variables.iter().map(|it| it.1).sum();
         let telling = chosen.iter().take_while(|choice| {
             told += choice.gain;
-            choice.gain >= LEAST_GAIN * told
+            choice.gain >= MIN_GAIN * told
         });
         let n_telling = telling.count();
         chosen.truncate(n_telling);
         chosen.truncate(knee(&chosen, *FINER.start()));
         let mut finer: Vec<usize> = chosen.iter().map(|it| it.candidate).collect();
         let variables: Vec<usize> = share.variables.iter().map(|it| it.0).collect();
-        let (shares, _) = self.settled(&mut finer, centre, &variables, &candidates, LEAST_VARIABLES);
+        let (shares, _) = self.settled(&mut finer, centre, &variables, &candidates, MIN_VARIABLES);
         let begun = self.found.len();
         for (&it, share) in finer.iter().zip(&shares) {
             self.push(Some(it), level + 1, Some(parent), share);
@@ -134,7 +134,7 @@ impl Hierarchy<'_> {
         }
     }
 
-    /// Shares out variables and hidden nodes; centres with fewer than `least` variables are dropped, one after the other, from the last.
+    /// Assigns variables and hidden nodes to centres. Centres with fewer than `least` variables are dropped one by one, from the last.
     fn settled(
         &self,
         centres: &mut Vec<usize>,
@@ -153,7 +153,7 @@ impl Hierarchy<'_> {
         }
     }
 
-    /// Shares out variables and hidden nodes: each to the centre that says most about it, the weak ones to none.
+    /// Assigns each variable and hidden node to the centre with the most information about it, or to none if all have little.
     fn shared(&self, centres: &[usize], variables: &[usize], hidden: &[usize]) -> (Vec<Share>, Share) {
         let mut best_of_variable: Vec<Option<(usize, f64)>> = vec![None; self.observed.len()];
         let mut best_of_node: Vec<Option<(usize, f64)>> = vec![None; self.walks.model.tree().n_nodes()];
@@ -203,7 +203,7 @@ impl Hierarchy<'_> {
         });
     }
 
-    /// A group that tells most of no variable lists those that it tells most of.
+    /// A group that is not the best for any variable lists the variables that it explains best.
     fn fill(&mut self, ix: usize) {
         const LISTED: usize = 6;
         let Some(node) = self.found[ix].node.filter(|_| self.found[ix].variables.is_empty()) else { return };

@@ -1,8 +1,8 @@
-//! Exact information between hidden nodes and all others, from the model alone.
+//! Exact mutual information between hidden nodes and all other nodes, from the model alone.
 //!
-//! Along a path information only falls (the data-processing inequality), so a walk from a node may stop where little is left: what is not
-//! visited has less. Discrete nodes pass the distribution given each state of the origin along the tree; in a Gaussian tree correlations
-//! multiply and `I = −½ ln(1 − ρ²)`.
+//! Information only falls along a path (the data-processing inequality), so a walk from a node may stop where little is left: nodes
+//! beyond have less. In a discrete tree, the distribution given each state of the origin is passed along; in a Gaussian tree,
+//! correlations multiply and `I = −½ ln(1 − ρ²)`.
 
 use rayon::prelude::*;
 
@@ -11,31 +11,31 @@ use crate::model::{Family, LatentTree, Marginal};
 use crate::report::profile;
 use crate::report::steps::{Content, Steps, chain};
 
-/// Pairs of a hidden node and a variable that are kept in all; the least informative ones of a node go first.
-const MOST_PAIRS: usize = 16 << 20;
-/// Where more pairs than this are to be looked at, walks stop at `LITTLE`.
+/// Maximum number of pairs of a hidden node and a variable; the least informative ones of each node are dropped first.
+const MAX_PAIRS: usize = 16 << 20;
+/// With more pairs than this, walks stop at `LITTLE`.
 const ALL_PAIRS: usize = 4 << 20;
-/// Nats beyond which a walk of a large tree stops.
+/// In large trees, walks stop when less information than this is left, in nats.
 pub(super) const LITTLE: f64 = 1e-5;
 /// Entropy in nats of an event in 2% of rows.
 const RARE: f64 = 0.098;
-/// Correlations are taken to be at most this far from ±1.
-const LEAST_NOISE: f64 = 1e-12;
+/// Correlations are kept at least this far from ±1.
+const MIN_NOISE: f64 = 1e-12;
 
-/// What a hidden node says about a variable.
+/// The information of a hidden node about a variable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Says {
-    /// The variable, by its place in the list of observed nodes.
+    /// The variable, by its index in the list of observed nodes.
     pub(super) variable: u32,
-    /// Which share of what there is to say, from 0 to 1; see [`Scale`].
+    /// The explained share, from 0 to 1; see [`Scale`].
     pub(super) share: f32,
 }
 
-/// What there is to say about a node: nats and shares of it.
+/// The total information in a node, to convert nats to shares.
 ///
-/// Of labels, the share is `I / H`, the part of the entropy; of numbers it is `1 − e^(−2I)`, which is ρ² of Gaussian variables. Shares let every
-/// variable count alike: in nats, a common word or a variable of many labels would outweigh many others. Rare variables, of which there may be
-/// thousands, count less: their entropy is taken to be at least that of an event in 2% of rows.
+/// For labels, the share is `I / H`, the fraction of the entropy; for numbers it is `1 − e^(−2I)`, which is ρ² for Gaussian variables.
+/// Shares make all variables count equally: in nats, a common word or a variable with many labels would outweigh many others. Rare
+/// variables, which may number thousands, count less: their entropy is set to at least that of an event in 2% of rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Scale {
     /// Entropy of the labels in nats.
@@ -52,7 +52,7 @@ impl Scale {
         }
     }
 
-    /// Whether a share is less than this part of what there is to say, also about a rare variable.
+    /// Whether a share is less than this fraction of the information, also for rare variables.
     pub(super) fn is_below(self, part: f64, share: f64) -> bool {
         match self {
             Self::Entropy(entropy) => self.nats(share) < part * entropy || share <= 0.0,
@@ -63,7 +63,7 @@ impl Scale {
     pub(super) fn nats(self, share: f64) -> f64 {
         match self {
             Self::Entropy(entropy) => share * entropy.max(RARE),
-            Self::Number => -0.5 * (1.0 - share).max(LEAST_NOISE).ln(),
+            Self::Number => -0.5 * (1.0 - share).max(MIN_NOISE).ln(),
         }
     }
 }
@@ -94,7 +94,7 @@ impl<'a> Walks<'a> {
         Self { model, marginals, kind }
     }
 
-    /// Visits the nodes that a hidden node says at least `least` nats about, itself left out.
+    /// Visits the other nodes that a hidden node has at least `least` nats of information about.
     pub(super) fn visit(&self, origin: NodeIx, least: f64, mut found: impl FnMut(NodeIx, f64)) {
         match &self.kind {
             Kind::Discrete(steps) => visit_discrete(steps, origin.get(), least, &mut found),
@@ -117,7 +117,7 @@ impl<'a> Walks<'a> {
         }
     }
 
-    /// What there is to say about each node; about a group, as about its most varied member of labels.
+    /// The scale of each node; for a group, that of its label column with the highest entropy.
     pub(super) fn scales(&self) -> Vec<Scale> {
         let Kind::Discrete(steps) = &self.kind else { return vec![Scale::Number; self.model.tree().n_nodes()] };
         let own = |marginal: &Vec<f64>| if marginal.is_empty() { Scale::Number } else { Scale::Entropy(entropy(marginal)) };
@@ -136,11 +136,11 @@ impl<'a> Walks<'a> {
         scales
     }
 
-    /// What each of these hidden nodes says about each variable; `places` are the places of the observed nodes, by node.
+    /// The information of each of these hidden nodes about each variable; `places` maps nodes to indices of observed nodes.
     pub(super) fn all(&self, hidden: &[NodeIx], places: &[Option<u32>], scales: &[Scale]) -> Vec<Vec<Says>> {
         let n_observed = places.iter().flatten().count();
         let least = if hidden.len().saturating_mul(n_observed) > ALL_PAIRS { LITTLE } else { 0.0 };
-        let most = (MOST_PAIRS / hidden.len().max(1)).max(64);
+        let most = (MAX_PAIRS / hidden.len().max(1)).max(64);
         let of_node = |&node: &NodeIx| {
             let mut says = Vec::new();
             self.visit(node, least, |other, nats| {
@@ -176,7 +176,7 @@ fn visit_discrete(steps: &Steps, origin: usize, least: f64, found: &mut dyn FnMu
                 stack.push((step.to, node, beyond));
             }
         }
-        // Members of a group are one variable, known by its most telling member.
+        // The members of a group are one variable, represented by its most informative member.
         let mut members: Vec<(usize, f64)> = Vec::new();
         for column in &steps.attached[node] {
             let outcomes = chain(&given, width, &column.outcomes, column.n_outcomes);
@@ -190,7 +190,7 @@ fn visit_discrete(steps: &Steps, origin: usize, least: f64, found: &mut dyn FnMu
 
 /// Information of two Gaussian variables with this correlation.
 pub(super) fn gaussian_information(correlation: f64) -> f64 {
-    -0.5 * (1.0 - correlation * correlation).max(LEAST_NOISE).ln()
+    -0.5 * (1.0 - correlation * correlation).max(MIN_NOISE).ln()
 }
 
 fn entropy(values: &[f64]) -> f64 {

@@ -1,6 +1,6 @@
-//! Labels of hidden nodes: the variables that tell most of them, by which a person knows what they are about.
+//! Labels of hidden nodes, made of their most informative variables.
 //!
-//! A label names what is *more* likely, or larger, outside of state 0; states are ordered so that state 0 is the one with least of everything.
+//! A label names what is *more* likely, or larger, outside of state 0. States are ordered so that state 0 has the least of everything.
 
 use std::collections::HashSet;
 
@@ -10,25 +10,25 @@ use crate::index::NodeIx;
 use crate::model::Marginal;
 use crate::report::profile::{Lengths, most_informative, nearest};
 
-/// Between the variables of a label.
+/// Separates the variables of a label.
 pub(super) const SEPARATOR: &str = " · ";
-/// Variables in a label, unless more are needed to tell it from others.
+/// Number of variables in a label, unless more are needed to make it unique.
 const NAMED: usize = 2;
-/// Characters of a variable's name in a label.
+/// Maximum length of a variable's name in a label.
 const NAME_LENGTH: usize = 40;
 /// Hidden nodes of more states than this are not described.
-const MOST_STATES: usize = 64;
+const MAX_STATES: usize = 64;
 
-/// What is known of a hidden node, in the order of information.
+/// The description of a hidden node, in order of information.
 #[derive(Debug)]
 pub(super) enum About {
     /// Columns by its states.
     States { prior: Vec<f64>, features: Vec<Feature> },
-    /// Variables of a Gaussian node, when it is one standard deviation higher.
+    /// For a Gaussian node, the variables when it is one standard deviation higher.
     Number(Vec<Difference>),
 }
 
-/// Looks at the variables that tell most of a node: those of its group, where they suffice.
+/// Describes a node by its most informative variables, from its own group if they suffice.
 pub(super) struct Observer<'a> {
     walks: &'a Walks<'a>,
     lengths: Option<Lengths>,
@@ -53,7 +53,7 @@ impl<'a> Observer<'a> {
             (Kind::Discrete(steps), _) => {
                 let prior = steps.marginals[node.get()].clone();
                 let mut features = Vec::new();
-                if prior.len() <= MOST_STATES {
+                if prior.len() <= MAX_STATES {
                     let found = most_informative(model.tree(), steps, node.get(), None, wanted);
                     features.extend(found.iter().map(|found| Feature::new(model, found, prior.len())));
                     if features.iter().filter(|feature| own(feature.node)).count() >= NAMED {
@@ -88,7 +88,7 @@ impl<'a> Observer<'a> {
 }
 
 impl About {
-    /// The columns that rise outside of state 0; where none does, those that fall.
+    /// The columns that rise outside of state 0 or, if none does, the columns that fall.
     fn telling(&self) -> Vec<String> {
         let differences: Vec<(Difference, bool)> = match self {
             Self::States { prior, features } => {
@@ -116,7 +116,7 @@ impl About {
     }
 }
 
-/// Gives a node a label that no other has; `taken` holds all labels and names.
+/// Gives a node a unique label; `taken` holds all labels and names.
 pub(super) fn label(about: &About, name: &str, taken: &mut HashSet<String>) -> String {
     let names = about.telling();
     let lengths = NAMED.min(names.len())..=names.len();

@@ -1,8 +1,8 @@
-//! What a tree of hidden variables is about: groups of variables, from a dozen broad ones to fine ones, each described in words.
+//! Groups of variables around hidden ones, from a dozen broad groups to fine ones, each described in words.
 //!
-//! Everything is computed from the model alone, exactly. The hidden nodes shown are those that together say most about the observed variables
-//! (see `cover`), not those that say most each: neighbours on a chain say the same. A variable belongs to the one that says most about it, and so
-//! does every other hidden node.
+//! Everything is computed exactly, from the model alone. The groups are the hidden nodes that *together* have the most information about
+//! the observed variables (see `cover`), rather than individually: neighbours on a chain say the same. Each variable, and each other
+//! hidden node, belongs to the group with the most information about it.
 
 mod cover;
 mod features;
@@ -27,16 +27,16 @@ use crate::error::{Error, Result};
 use crate::index::NodeIx;
 use crate::model::LatentTree;
 
-/// Variables that a group is described by.
+/// Number of variables that describe a group.
 const DESCRIBED_BY: usize = 40;
-/// Variables that a hidden node which is not a group is labelled by, at most.
+/// Maximum number of variables in the label of a hidden node that is not a group.
 const LABELLED_BY: usize = 10;
-/// Differences kept for a state.
+/// Number of differences to keep for a state.
 const DIFFERENCES: usize = 8;
-/// Differences told in a description.
+/// Number of differences in a description.
 const TOLD: usize = 3;
-/// A column that tells less than this share of the best one is not told.
-const LEAST_TOLD: f64 = 0.1;
+/// Columns with less than this share of the best column's information are not described.
+const MIN_TOLD: f64 = 0.1;
 
 /// A state of a group's hidden variable.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,7 @@ pub struct GroupState {
     pub state: String,
     /// Share of rows in it.
     pub share: f64,
-    /// How the rows in it differ from the others, the most telling column first.
+    /// How its rows differ from the others, the most informative column first.
     pub differences: Vec<Difference>,
     /// In words, such as `state 1, 28% of rows: depression 56% instead of 9%, anxiety 52% instead of 11%`.
     pub description: String,
@@ -54,29 +54,30 @@ pub struct GroupState {
 /// A group of variables around a hidden one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// The hidden node; `None` for the group of those variables that no other group says much about.
+    /// The hidden node; `None` for the group of variables that no other group explains well.
     pub node: Option<NodeIx>,
     /// The node's name, or `other`.
     pub name: String,
     /// The node's label, or `other`.
     pub label: String,
-    /// 1 for the broad groups, 2 for those inside them, and so on.
+    /// 1 for the broad groups, 2 for the groups inside them, and so on.
     pub level: usize,
-    /// Place of the group that this one is inside of, in [`Groups::all`].
+    /// Index of the enclosing group in [`Groups::all`].
     pub parent: Option<usize>,
-    /// Observed nodes with what the group's node says about them in nats, the most first; those of finer groups inside it included.
+    /// Observed nodes, including those of finer groups, and the information of the group's node about them in nats, most informative first.
     ///
-    /// The groups of a level share no variable, but for nodes of small trees that say most about none: these list what they say most about.
+    /// Groups of the same level do not share variables, with one exception: in small trees, a node that is not the best for any variable
+    /// lists the variables that it explains best.
     pub variables: Vec<(NodeIx, f64)>,
     /// Hidden nodes that belong to the group, its own first.
     pub hidden: Vec<NodeIx>,
     /// The states of the node, in order; none for a Gaussian node.
     pub states: Vec<GroupState>,
-    /// Share of rows that are not in state 0; `None` for a Gaussian node.
+    /// Share of rows outside of state 0; `None` for a Gaussian node.
     pub share: Option<f64>,
-    /// Median support of the edges between the group's hidden nodes and other hidden nodes, where the tree has supports: how sure it is that the group is one.
+    /// Median support of the edges between the group's hidden nodes and other hidden nodes, if the tree has supports.
     pub support: Option<f64>,
-    /// What the rows outside of state 0 are like, or those in which a Gaussian node is one standard deviation higher.
+    /// Description of the rows outside of state 0, or of rows in which a Gaussian node is one standard deviation higher.
     pub description: String,
 }
 
@@ -101,11 +102,12 @@ pub struct Groups {
 impl Groups {
     /// The groups of a model.
     ///
-    /// A tree of up to 12 hidden nodes has one level, in which each is a group. A larger one has 8 to 20 broad groups, as many as where the
-    /// curve of what they say together bends most, and finer groups inside them. A model without hidden nodes has none.
+    /// In a tree of up to 12 hidden nodes, each hidden node is a group of the only level. A larger tree has 8 to 20 broad groups, up to the
+    /// point where the curve of their joint information bends most, and finer groups inside them. A model without hidden nodes has none.
     ///
     /// # Complexity
-    /// At most one product of small tables for each pair of a hidden node and another; walks of large trees end where little information is left.
+    /// At most one product of small tables per pair of a hidden node and another node. In large trees, walks stop when little information is
+    /// left.
     #[must_use]
     pub fn of(model: &LatentTree) -> Self {
         let walks = Walks::new(model);
@@ -140,7 +142,7 @@ impl Groups {
         Self { groups, labels }
     }
 
-    /// All groups, each before the finer ones inside it; the broad ones first, in the order of what they add about the variables.
+    /// All groups, each before its finer groups; the broad groups first, in the order of the information that they add.
     #[must_use]
     pub fn all(&self) -> &[Group] {
         &self.groups
@@ -157,7 +159,7 @@ impl Groups {
         self.labels[node.get()].as_deref()
     }
 
-    /// The hidden node with this label. Capitals do not matter, and `+` may stand for ` · `.
+    /// The hidden node with this label. Case is ignored, and `+` may replace ` · `.
     ///
     /// # Errors
     /// [`Error::Query`] if several nodes have it.
@@ -180,14 +182,14 @@ impl Groups {
         }
     }
 
-    /// The group around a hidden node: its own if it is one, else the finest that it belongs to.
+    /// The group of a hidden node: its own, or else the finest group that contains it.
     #[must_use]
     pub fn around(&self, node: NodeIx) -> Option<&Group> {
         let own = self.groups.iter().find(|group| group.node == Some(node));
         own.or_else(|| self.groups.iter().filter(|group| group.hidden.contains(&node)).max_by_key(|group| group.level))
     }
 
-    /// As text for a terminal: the broad groups, or a group with all its variables and the finer groups inside it.
+    /// Formats the broad groups, or one group with all its variables and finer groups, for a terminal.
     #[must_use]
     pub fn to_text(&self, model: &LatentTree, of: Option<&Group>) -> String {
         let of = of.and_then(|of| self.groups.iter().position(|group| group == of));
@@ -241,7 +243,7 @@ pub fn find_node(model: &LatentTree, text: &str) -> Result<NodeIx> {
     }
 }
 
-/// A label without what is hard to type.
+/// A label without characters that are hard to type.
 fn plain(label: &str) -> String {
     let parts = label.split(['·', '+']).map(|part| part.trim().to_lowercase());
     parts.collect::<Vec<_>>().join(SEPARATOR)
@@ -285,12 +287,12 @@ fn described_state(prior: &[f64], features: &[Feature], state: usize, name: &str
     GroupState { state: name.to_owned(), share: prior[state], differences, description }
 }
 
-/// What sets the rows in these states apart, the most telling column first; the group's own columns before others.
+/// How the rows in these states differ from the others, the most informative column first; the group's own columns come before others.
 fn differences(prior: &[f64], features: &[Feature], is_inside: &dyn Fn(usize) -> bool) -> Vec<Difference> {
     let mut telling: Vec<(f64, &Feature)> =
         features.iter().map(|feature| (feature.information(prior, is_inside), feature)).collect();
     telling.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let least = telling.first().map_or(0.0, |best| LEAST_TOLD * best.0);
+    let least = telling.first().map_or(0.0, |best| MIN_TOLD * best.0);
     let telling = telling.iter().filter(|it| it.0 > 0.0 && it.0 >= least).take(DIFFERENCES);
     telling.filter_map(|(_, feature)| feature.difference(prior, is_inside)).collect()
 }

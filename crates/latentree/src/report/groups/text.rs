@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use super::{Group, Groups};
 use crate::model::LatentTree;
 
-/// Variables that are listed of a group.
+/// Maximum number of variables to list per group.
 const LISTED: usize = 10;
-/// Columns that lists are fitted to.
+/// Line width of lists.
 const WIDTH: usize = 110;
 
-/// The broad groups, or one group and all inside it: label, states in words, variables.
+/// Formats the broad groups, or one group and its finer groups: label, states in words, variables.
 pub(super) fn text(groups: &Groups, model: &LatentTree, of: Option<usize>) -> String {
     let all = groups.all();
     let mut text = String::new();
@@ -30,7 +30,7 @@ pub(super) fn text(groups: &Groups, model: &LatentTree, of: Option<usize>) -> St
     text
 }
 
-/// A group and those inside it, each before its own finer ones.
+/// A group and the groups inside it, each before its finer groups.
 fn in_order(groups: &Groups, of: usize, found: &mut Vec<usize>) {
     found.push(of);
     for (ix, group) in groups.all().iter().enumerate() {
@@ -68,7 +68,7 @@ fn write_group(text: &mut String, model: &LatentTree, group: &Group, depth: usiz
     line(&format!("  {}", part.trim_end()));
 }
 
-/// A text without characters that disturb a terminal.
+/// The text without control characters.
 fn clean(text: &str) -> String {
     text.chars().map(|it| if it.is_control() { '·' } else { it }).collect()
 }

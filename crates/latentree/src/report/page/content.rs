@@ -16,7 +16,7 @@ use crate::tree::Tree;
 /// States of a node that are shown.
 const SHOWN_STATES: usize = 20;
 /// Nodes with more states have no profile.
-const MOST_STATES: usize = 64;
+const MAX_STATES: usize = 64;
 /// Labels of a variable that a profile shows.
 const SHOWN_LABELS: usize = 7;
 /// Variables that name a hidden node.
@@ -24,7 +24,7 @@ const TOPIC: usize = 3;
 /// Columns that typical rows are shown with.
 const ROW_COLUMNS: usize = 6;
 /// What says less than this share of what the best says is left out, if there are a few better.
-const LEAST_SHARE: f64 = 0.02;
+const MIN_SHARE: f64 = 0.02;
 /// Entries of all profiles together, about; a node has from 6 to 20.
 const ALL_ENTRIES: usize = 120_000;
 
@@ -134,12 +134,12 @@ fn discrete(model: &LatentTree, steps: &Steps, parents: &[Option<NodeIx>], wante
     let states = |node: usize| shown_states.get(&node).cloned().unwrap_or_else(|| (0..steps.marginals[node].len()).collect());
     let about = (0..tree.n_nodes()).into_par_iter().map(|ix| {
         let node = NodeIx::new(ix);
-        if !(1..=MOST_STATES).contains(&steps.marginals[ix].len()) {
+        if !(1..=MAX_STATES).contains(&steps.marginals[ix].len()) {
             let entries = related(model, steps, node, wanted.min(ROW_COLUMNS * 2), &members);
             return About { entries, columns: Vec::new(), topic: Vec::new() };
         }
         let mut found = most_informative(tree, steps, ix, None, wanted);
-        let least = LEAST_SHARE * found.first().map_or(0.0, |best| best.information);
+        let least = MIN_SHARE * found.first().map_or(0.0, |best| best.information);
         let telling = found.iter().take_while(|found| found.information >= least).count();
         found.truncate(telling.max(ROW_COLUMNS));
         let states = states(ix);

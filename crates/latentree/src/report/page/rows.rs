@@ -12,11 +12,11 @@ use crate::moments::{Accumulator as _, PairMoments, PairOptions};
 use crate::observer::Observer;
 
 /// Posterior values that are held at once.
-const MOST_VALUES: usize = 1 << 21;
+const MAX_VALUES: usize = 1 << 21;
 /// Features whose pairs are counted: with more, only the columns that vary most are looked at.
-const MOST_FEATURES: usize = 3000;
+const MAX_FEATURES: usize = 3000;
 /// Columns with more labels are not looked at in pairs.
-const MOST_LABELS: usize = 30;
+const MAX_LABELS: usize = 30;
 
 /// A row that is typical of a state.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +84,7 @@ pub(super) fn read(
             observer.warn(&format!("the page omits pairs of variables: {error}"));
             moments = None;
         }
-        let at_once = (MOST_VALUES / width.max(1)).clamp(16, batch.n_rows.max(16));
+        let at_once = (MAX_VALUES / width.max(1)).clamp(16, batch.n_rows.max(16));
         for start in (0..batch.n_rows).step_by(at_once) {
             if observer.cancelled() {
                 return Err(Error::Cancelled);
@@ -195,13 +195,13 @@ fn pair_columns(model: &LatentTree) -> Result<(Vec<ColIx>, Arc<Schema>)> {
         Some(n_states) if n_states > 2 => n_states,
         _ => 1,
     };
-    let all = (0..schema.columns().len()).map(ColIx::new).filter(|&column| n_features(column) <= MOST_LABELS);
+    let all = (0..schema.columns().len()).map(ColIx::new).filter(|&column| n_features(column) <= MAX_LABELS);
     let mut ranked: Vec<(f64, ColIx)> = all.map(|column| (entropy(column), column)).collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut total = 0;
     let fitting = ranked.into_iter().take_while(|&(_, column)| {
         total += n_features(column);
-        total <= MOST_FEATURES
+        total <= MAX_FEATURES
     });
     let mut chosen: Vec<ColIx> = fitting.map(|it| it.1).collect();
     chosen.sort_unstable();

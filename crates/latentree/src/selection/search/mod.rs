@@ -19,6 +19,7 @@ mod moves;
 mod mutual;
 mod residual;
 mod starts;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod tried;
@@ -29,6 +30,7 @@ use rayon::prelude::*;
 
 use self::beginnings::beginnings;
 use self::moves::{Judge, Move};
+use self::steps::{Plan, Steps};
 use self::tried::{Task, Tried};
 use super::options::Effort;
 use crate::data::{Batch, Dataset, JournaledRows, Rows};
@@ -66,6 +68,7 @@ struct Bench<'a> {
     fixed_states: Option<usize>,
     keep_tree: bool,
     observer: &'a dyn Observer,
+    steps: Steps<'a>,
 }
 
 impl<'a> Bench<'a> {
@@ -81,7 +84,7 @@ impl<'a> Bench<'a> {
         }
         let columns = Columns::read(rows, MOST_ROWS, &Quiet(observer))?;
         let (smoothing, fixed_states) = (search.smoothing, search.hidden_states);
-        Ok(Self { rows, columns, weight, smoothing, fixed_states, keep_tree: false, observer })
+        Ok(Self { rows, columns, weight, smoothing, fixed_states, keep_tree: false, observer, steps: Steps::unplanned(observer) })
     }
 
     fn cost(&self) -> f64 {
@@ -120,6 +123,7 @@ impl<'a> Bench<'a> {
             if self.observer.stop_early() {
                 break;
             }
+            self.steps.swept(sweep, best.bic);
             let before = best.bic;
             if !self.keep_tree {
                 best = self.with_leaves(best, sweep < 3)?;
@@ -159,7 +163,7 @@ impl<'a> Bench<'a> {
                     break;
                 }
             }
-            if best.bic < before + 1.0 {
+            if best.bic < before + 1.0 || self.observer.stop_early() {
                 break;
             }
         }
@@ -178,7 +182,7 @@ impl<'a> Bench<'a> {
         let found: Vec<Vec<Move>> = tasks
             .par_iter()
             .map(|&(task, _)| match task {
-                _ if self.observer.cancelled() => Vec::new(),
+                _ if self.observer.cancelled() || self.observer.stop_early() => Vec::new(),
                 Task::Around(node) => {
                     moves::around(&context, node, &judge, seed.wrapping_mul(0x9E37_79B9).wrapping_add(node as u64))
                 }
@@ -330,7 +334,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     let sparse = fitted.dataset().and_then(Dataset::listed);
     let journal: Option<&Journal> = data.journal();
     let fitted = JournaledRows::new(sparse.as_ref().map_or(fitted, |it| it), journal);
-    let bench = Bench::new(&fitted, weight, search, observer)?;
+    let mut bench = Bench::new(&fitted, weight, search, observer)?;
     let size = bench.columns.size();
     let beginnings = beginnings(search, size, n_variables);
     let (kept, first_sweeps, sweeps) = match search.effort {
@@ -340,42 +344,51 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
         _ if size < SMALL => (4, 2, 25),
         _ => (2, 1, 25),
     };
-    observer.stage("search", Some(beginnings.len() as u64 + kept as u64 + 1));
+    let climbed = if size >= SMALL && search.effort != Effort::Thorough { MAX_CLIMBED } else { usize::MAX };
+    let plan = Plan {
+        starts: beginnings.len(),
+        climbed: beginnings.len().min(climbed),
+        first_sweeps,
+        kept,
+        further_sweeps: if kept > 1 { 3 } else { 0 },
+    };
+    bench.steps.begin(plan);
     let mut found: Vec<(usize, Found)> = Vec::new();
     for (at, &beginning) in beginnings.iter().enumerate() {
         if observer.stop_early() && !found.is_empty() {
             break;
         }
+        bench.steps.start(at);
         found.extend(bench.begin(beginning, moments, search)?.map(|begun| (at, begun)));
-        observer.progress(at as u64 + 1);
+        if !found.is_empty() {
+            observer.model_found();
+        }
     }
     let by_bic = |a: &(usize, Found), b: &(usize, Found)| b.1.bic.total_cmp(&a.1.bic).then(a.0.cmp(&b.0));
     found.sort_by(by_bic);
-    if size >= SMALL && search.effort != Effort::Thorough {
-        found.truncate(MAX_CLIMBED);
-    }
-    let climb = |(at, begun): (usize, Found), sweeps: usize, salt: u64| {
-        Ok((at, bench.climb(begun, sweeps, search.seed.wrapping_add(salt + at as u64 * 31), false)?))
-    };
-    // Starts are independent of each other; those of large tables take turns, since each has messages of its own.
-    let climb_all = |found: Vec<(usize, Found)>, sweeps: usize, salt: u64| -> Result<Vec<(usize, Found)>> {
-        if size > LARGE {
-            return found.into_iter().map(|it| climb(it, sweeps, salt)).collect();
-        }
-        found.into_par_iter().map(|it| climb(it, sweeps, salt)).collect()
-    };
-    found = climb_all(found, first_sweeps, 0)?;
-    found.sort_by(by_bic);
-    found.truncate(kept);
-    observer.progress(beginnings.len() as u64 + 1);
-    if kept > 1 {
-        found = climb_all(found, 3, 500)?;
+    found.truncate(climbed);
+    // Starts are independent of each other. Those of large tables take turns, since each has messages of its own.
+    let climb_all = |found: Vec<(usize, Found)>, sweeps: usize, salt: u64, step: &(dyn Fn(usize) + Sync)| -> Result<_> {
+        let climb = |(ix, (at, begun)): (usize, (usize, Found))| {
+            step(ix);
+            Ok((at, bench.climb(begun, sweeps, search.seed.wrapping_add(salt + at as u64 * 31), false)?))
+        };
+        let mut found: Vec<(usize, Found)> = if size > LARGE {
+            found.into_iter().enumerate().map(climb).collect::<Result<_>>()?
+        } else {
+            found.into_par_iter().enumerate().map(climb).collect::<Result<_>>()?
+        };
         found.sort_by(by_bic);
-    }
-    observer.progress((beginnings.len() + kept) as u64);
+        Ok(found)
+    };
+    let n_climbed = found.len();
+    found = climb_all(found, first_sweeps, 0, &|ix| bench.steps.climb(ix, n_climbed))?;
+    found.truncate(kept);
+    found = climb_all(found, plan.further_sweeps, 500, &|ix| bench.steps.climb_further(ix))?;
     let Some((_, best)) = found.into_iter().next() else {
         return starts::forest(&[], &bench.columns, search.smoothing.pseudo_count).model(bench.rows.schema(), &bench.columns);
     };
+    bench.steps.climb_last();
     let best = bench.climb(best, sweeps, search.seed.wrapping_add(77), true)?;
     let best = bench.kicked(best, search, size)?;
     let best = if observer.stop_early() { best } else { bench.fit(&best.model, 200, 1e-8)?.unwrap_or(best) };
@@ -420,7 +433,11 @@ pub(super) fn states_on_tree(
     let mut bench = Bench::new(&merged, weight, search, observer)?;
     bench.keep_tree = true;
     let Some(begun) = bench.fit(model, 30, 1e-7)? else { return Ok(None) };
+    observer.model_found();
     let best = bench.climb(begun, 25, search.seed, false)?;
+    if observer.stop_early() {
+        return Ok(Some(best.model));
+    }
     Ok(Some(bench.fit(&best.model, 300, 1e-8)?.unwrap_or(best).model))
 }
 

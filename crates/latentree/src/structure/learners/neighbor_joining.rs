@@ -97,7 +97,7 @@ impl StructureLearner for NeighborJoining {
 }
 
 /// Rows that may hold a pair as near as the best are scanned up to this number in a step.
-const LARGEST_TIE: usize = 256;
+const MAX_TIE: usize = 256;
 
 /// The clades that are left, in places `0..n`. A joined pair takes the lower of its places, the last clade the higher one.
 struct Clades {
@@ -217,7 +217,7 @@ impl Clades {
         // What is left can only be as near, but for rounding errors. Were all distances those of a star, it would be all rows in
         // every step: so no further than needed for the first pair, and no further than is worth it.
         ties.retain(|&j| bound(self, j) - slack <= best);
-        for j in ties.into_iter().take(LARGEST_TIE) {
+        for j in ties.into_iter().take(MAX_TIE) {
             if nearest.0 == 0 && j > nearest.1 {
                 break;
             }

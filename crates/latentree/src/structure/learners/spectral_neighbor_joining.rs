@@ -161,12 +161,12 @@ impl StructureLearner for WithAffinity<'_> {
 }
 
 /// More variables than this would take 8 GB and hours.
-const LARGEST: usize = 10_000;
+const MAX_VARIABLES: usize = 10_000;
 
 fn check_size(n: usize) -> Result<()> {
-    if n > LARGEST {
+    if n > MAX_VARIABLES {
         let problem = format!(
-            "spectral neighbour joining supports at most {LARGEST} connected variables, not {n}; use nj, or split top down"
+            "spectral neighbour joining supports at most {MAX_VARIABLES} connected variables, not {n}; use nj, or split top down"
         );
         return Err(Error::data(Place::default(), problem));
     }
@@ -187,7 +187,7 @@ fn square(n: usize, value: impl Fn(usize, usize) -> f64) -> Vec<f64> {
 }
 
 fn averaged_distances(distances: &DistanceMatrix, affinity: &[f64]) -> AveragedDistances {
-    const LEAST_WEIGHT: f64 = 1e-12;
+    const MIN_WEIGHT: f64 = 1e-12;
     let n = distances.len();
     let all = completed(distances);
     let smallest = distances.lower_errors().and_then(|errors| {
@@ -200,7 +200,7 @@ fn averaged_distances(distances: &DistanceMatrix, affinity: &[f64]) -> AveragedD
             (Some(_), None) => 0.0,
             (None, _) => affinity[i * n + j].powi(2),
         };
-        if distances.get(i, j).is_none() { LEAST_WEIGHT } else { weight.max(LEAST_WEIGHT) }
+        if distances.get(i, j).is_none() { MIN_WEIGHT } else { weight.max(MIN_WEIGHT) }
     };
     AveragedDistances::new(n, |i, j| (all.raw(i, j).min(1e100), weight(i, j)))
 }

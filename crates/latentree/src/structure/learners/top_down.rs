@@ -148,7 +148,7 @@ impl Parts {
         observer: &dyn Observer,
     ) -> Result<Self> {
         /// Passes over all affinities after which parts are left as they are.
-        const LARGEST_WORK: f64 = 300.0;
+        const MAX_WORK: f64 = 300.0;
         let n = distances.len() as f64;
         let mut parts = Self { leaves: Vec::new(), splits: Vec::new() };
         let mut open = parts.cut_far(spanning, distances, scale, threshold);
@@ -157,7 +157,7 @@ impl Parts {
             if observer.cancelled() {
                 return Err(Error::Cancelled);
             }
-            if members.len() <= threshold || work > LARGEST_WORK {
+            if members.len() <= threshold || work > MAX_WORK {
                 done += members.len() as u64;
                 observer.progress(done);
                 parts.leaves.push(members);

@@ -15,7 +15,7 @@ use crate::index::NodeIx;
 use crate::tree::{Edge, Node, Tree};
 
 /// Correlations are kept this far from ±1.
-pub(crate) const LARGEST: f64 = 0.9995;
+pub(crate) const MAX_CORRELATION: f64 = 0.9995;
 
 /// A tree's nodes in an order in which what is below a node is one range of the observed variables, and the correlations in that order.
 pub(crate) struct Layout {
@@ -106,7 +106,7 @@ impl GaussianTree {
         let n_observed = tree.n_observed();
         let links = tree.node_ixs().map(|node| {
             let links = tree.links(node).iter();
-            links.map(|link| (link.to.get(), (-link.length.unwrap_or(0.5)).exp().clamp(0.01, LARGEST))).collect()
+            links.map(|link| (link.to.get(), (-link.length.unwrap_or(0.5)).exp().clamp(0.01, MAX_CORRELATION))).collect()
         });
         let mut fitted = Self { n_observed, links: links.collect() };
         let nearest = fitted.nearest_observed();
@@ -246,7 +246,7 @@ impl GaussianTree {
 
     /// Factor of a composite in what a hidden node says, and the information it adds.
     fn factor(&self, node: usize, link: usize, message: &Message) -> (f64, f64) {
-        let g = (self.links[node][link].1 * message.own).clamp(-LARGEST, LARGEST);
+        let g = (self.links[node][link].1 * message.own).clamp(-MAX_CORRELATION, MAX_CORRELATION);
         let factor = g / (1.0 - g * g);
         (factor, g * factor)
     }
@@ -372,7 +372,7 @@ impl GaussianTree {
             let mut leapt = second.clone();
             let values = triples().map(|((a, b), c)| {
                 let (r, v) = (b.1 - a.1, c.1 - 2.0 * b.1 + a.1);
-                (a.1 - 2.0 * alpha * r + alpha * alpha * v).clamp(-LARGEST, LARGEST)
+                (a.1 - 2.0 * alpha * r + alpha * alpha * v).clamp(-MAX_CORRELATION, MAX_CORRELATION)
             });
             let values: Vec<f64> = values.collect();
             leapt.links.iter_mut().flatten().zip(values).for_each(|(link, value)| link.1 = value);
@@ -391,7 +391,7 @@ impl GaussianTree {
             let below = self.links[node].iter().zip(&arriving[node]).filter(|(link, _)| Some(link.0) != layout.parent[node]);
             if node < self.n_observed {
                 for (link, message) in below {
-                    let g = (link.1 * message.own).clamp(-LARGEST, LARGEST);
+                    let g = (link.1 * message.own).clamp(-MAX_CORRELATION, MAX_CORRELATION);
                     let (own, shared, noise) = (message.variance, message.with_observed(node, layout), 1.0 - g * g);
                     sum -= 0.5 * (noise.ln() + (own - 2.0 * g * shared + g * g) / noise - own);
                 }
@@ -400,7 +400,7 @@ impl GaussianTree {
             let (mut information, mut quadratic) = (0.0, 0.0);
             let mut before: Vec<(f64, &Message)> = Vec::with_capacity(self.links[node].len());
             for (link, message) in below {
-                let g = (link.1 * message.own).clamp(-LARGEST, LARGEST);
+                let g = (link.1 * message.own).clamp(-MAX_CORRELATION, MAX_CORRELATION);
                 let (own, noise) = (message.variance, 1.0 - g * g);
                 let factor = g / noise;
                 information += g * factor;
@@ -473,7 +473,7 @@ fn expected_correlation(rho: f64, from_u: &Message, from_v: &Message, layout: &L
     let suu = quadratic(ku, ku) + 1.0 - (ku[0] * ru + ku[1] * rho * rv);
     let svv = quadratic(kv, kv) + 1.0 - (kv[0] * rho * ru + kv[1] * rv);
     let suv = quadratic(ku, kv) + rho - (ku[0] * rho * ru + ku[1] * rv);
-    (suv / (suu * svv).max(1e-300).sqrt()).clamp(-LARGEST, LARGEST)
+    (suv / (suu * svv).max(1e-300).sqrt()).clamp(-MAX_CORRELATION, MAX_CORRELATION)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! hidden nodes each side is compressed to its own composite. EM with free hidden scales maximises over `g`, each `|g_i|` bounded
 //! by the composite's own correlation.
 
-use super::gaussian_tree::LARGEST;
+use super::gaussian_tree::MAX_CORRELATION;
 
 /// Composites around one hidden node, or around two joined ones.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ impl Local<'_> {
     }
 
     fn bounded(&self, i: usize, g: f64) -> f64 {
-        let bound = LARGEST * self.bounds[i].min(1.0);
+        let bound = MAX_CORRELATION * self.bounds[i].min(1.0);
         g.clamp(-bound, bound)
     }
 
@@ -125,7 +125,7 @@ impl Local<'_> {
         let confine = |at: &mut [f64]| {
             for (i, value) in at.iter_mut().enumerate() {
                 // A parameter beyond the composites' is the correlation of the hidden nodes.
-                let bound = LARGEST * self.bounds.get(i).map_or(1.0, |bound| bound.min(1.0));
+                let bound = MAX_CORRELATION * self.bounds.get(i).map_or(1.0, |bound| bound.min(1.0));
                 *value = value.clamp(-bound, bound);
             }
         };

@@ -12,8 +12,8 @@ use crate::moments::PairMoments;
 
 /// Observed variables by which a composite's rows are counted: those with the largest weights.
 const MEMBERS: usize = 8;
-/// A pair is seen in at least so many rows: one that is never seen has correlation 0, of which nothing is known.
-const FEWEST: f64 = 1.0;
+/// Minimum number of rows of a pair. A pair without common rows has correlation 0, with no certainty.
+const MIN_ROWS: f64 = 1.0;
 
 /// Numbers of rows, of weight one each.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,12 +51,12 @@ impl PairRows {
             for j in 0..=i {
                 let number = seen(i, j);
                 sum += if i == j { 0.0 } else { number };
-                inverse[i * p + j] = number.max(FEWEST).recip();
+                inverse[i * p + j] = number.max(MIN_ROWS).recip();
                 inverse[j * p + i] = inverse[i * p + j];
             }
         }
         let mean = if p < 2 { rows } else { sum / (p * (p - 1) / 2) as f64 };
-        Self { all: rows, mean: mean.max(FEWEST.min(rows)), inverse }
+        Self { all: rows, mean: mean.max(MIN_ROWS.min(rows)), inverse }
     }
 
     /// The mean number of rows of a pair.
@@ -72,7 +72,7 @@ impl PairRows {
     /// `1/n_ab − 1/n` of two composites with these members.
     fn excess(&self, a: &Members, b: &Members) -> f64 {
         let p = self.inverse.len().isqrt();
-        let base = self.all.max(FEWEST).recip();
+        let base = self.all.max(MIN_ROWS).recip();
         let own = |members: &Members| members.0.iter().map(|&(i, share)| share * (self.inverse[i * p + i] - base)).sum::<f64>();
         let pairs = a.0.iter().flat_map(|x| b.0.iter().map(move |y| (x, y)));
         let shared: f64 = pairs.map(|(&(i, of_i), &(j, of_j))| of_i * of_j * (self.inverse[i * p + j] - base)).sum();
@@ -85,7 +85,7 @@ impl PairRows {
             return Vec::new();
         }
         let m = members.len();
-        let base = self.all.max(FEWEST).recip();
+        let base = self.all.max(MIN_ROWS).recip();
         let noise = |i: usize| (1.0 - g[i] * g[i]).max(1e-3);
         let mut variances = vec![base; m * m];
         for i in 0..m {

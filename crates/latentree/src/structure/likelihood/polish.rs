@@ -10,7 +10,7 @@
 
 use rayon::prelude::*;
 
-use super::gaussian_tree::{GaussianTree, LARGEST, Layout, Message};
+use super::gaussian_tree::{GaussianTree, Layout, MAX_CORRELATION, Message};
 use super::local_star::{Fit, Local};
 use super::pair_rows::{Members, PairRows};
 
@@ -31,7 +31,7 @@ use super::pair_rows::{Members, PairRows};
 #[derive(Debug, Clone)]
 pub(crate) struct Penalty {
     ln_factorials: Vec<f64>,
-    /// What so many hidden nodes cost.
+    /// The cost of this many hidden nodes.
     hidden: Vec<f64>,
 }
 
@@ -74,17 +74,17 @@ impl Penalty {
         0.5 * (loss.max(0.5) / std::f64::consts::PI).ln() - (1.0 - rho.abs()).max(1e-3).ln()
     }
 
-    /// What a whole tree costs, but for the lengths of its edges.
+    /// The cost of a whole tree, without the lengths of its edges.
     pub(crate) fn of(&self, tree: &GaussianTree) -> f64 {
         tree.links.iter().map(|links| self.degree(links.len())).sum::<f64>() + self.hidden(tree.n_hidden())
     }
 }
 
 /// Most neighbours of a node whose surroundings are searched; wider hubs are left as they are.
-const MOST_NEIGHBOURS: usize = 400;
+const MAX_NEIGHBOURS: usize = 400;
 /// Most neighbours of two joined nodes between which they are moved and swapped: it costs the fourth power of their number. Wider
 /// ones are first split.
-const MOST_ACROSS: usize = 100;
+const MAX_ACROSS: usize = 100;
 /// Rounds of proposals.
 const ROUNDS: usize = 60;
 /// Least cost of a split: one that the data do not support at all is not made.
@@ -92,7 +92,7 @@ const FLOOR: f64 = 0.02;
 /// Steps of a local fit that decides.
 pub(crate) const STEPS: usize = 600;
 /// A proposal must gain this much.
-const LEAST_GAIN: f64 = 1e-3;
+const MIN_GAIN: f64 = 1e-3;
 
 /// A changed neighbourhood.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ struct Proposal {
     between: f64,
 }
 
-/// Improves a fitted tree; `rows` are the numbers of rows that the correlations stand for.
+/// Improves a fitted tree; `rows` are the numbers of rows behind the correlations.
 pub(crate) fn polish(
     tree: &mut GaussianTree,
     correlations: &[f64],
@@ -209,8 +209,11 @@ impl Surroundings {
         let scale: Vec<f64> = (0..m).map(|i| matrix[i * m + i].max(1e-12).sqrt()).collect();
         for i in 0..m {
             for j in 0..m {
-                matrix[i * m + j] =
-                    if i == j { 1.0 } else { (matrix[i * m + j] / (scale[i] * scale[j])).clamp(-LARGEST, LARGEST) };
+                matrix[i * m + j] = if i == j {
+                    1.0
+                } else {
+                    (matrix[i * m + j] / (scale[i] * scale[j])).clamp(-MAX_CORRELATION, MAX_CORRELATION)
+                };
             }
         }
         let g: Vec<f64> = parts.iter().map(|part| part.2 * part.1.own).collect();
@@ -221,7 +224,7 @@ impl Surroundings {
             matrix,
             bounds: parts.iter().map(|part| part.1.own).collect(),
             g,
-            tolerance: LEAST_GAIN / rows.mean(),
+            tolerance: MIN_GAIN / rows.mean(),
             rows: rows.mean(),
             variances,
         }
@@ -245,7 +248,7 @@ impl Surroundings {
 
     /// Edge correlations from the correlations of the composites.
     fn edges(&self, g: &[f64]) -> Vec<f64> {
-        g.iter().zip(&self.bounds).map(|(g, own)| (g / own.max(1e-6)).clamp(-LARGEST, LARGEST)).collect()
+        g.iter().zip(&self.bounds).map(|(g, own)| (g / own.max(1e-6)).clamp(-MAX_CORRELATION, MAX_CORRELATION)).collect()
     }
 }
 
@@ -261,7 +264,7 @@ struct Search<'a> {
 impl Search<'_> {
     fn around(&self, node: usize) -> Vec<Proposal> {
         let links = &self.tree.links[node];
-        if links.is_empty() || links.len() > MOST_NEIGHBOURS {
+        if links.is_empty() || links.len() > MAX_NEIGHBOURS {
             return Vec::new();
         }
         let hidden = |node: usize| node >= self.tree.n_observed;
@@ -270,7 +273,7 @@ impl Search<'_> {
             let star = Surroundings::new(&self.parts(node, usize::MAX), self.layout, self.rows);
             let base = star.local().one(star.g.clone(), STEPS);
             for &(other, rho) in links {
-                if hidden(other) && other > node && self.tree.links[other].len() + links.len() <= MOST_ACROSS + 2 {
+                if hidden(other) && other > node && self.tree.links[other].len() + links.len() <= MAX_ACROSS + 2 {
                     self.across(node, other, rho, &mut proposals);
                 } else if !hidden(other) {
                     self.contract_into_observed(node, other, &star, &base, &mut proposals);
@@ -280,7 +283,7 @@ impl Search<'_> {
         } else if links.len() >= 2 {
             self.around_observed(node, &mut proposals);
         }
-        proposals.retain(|proposal| proposal.gain > LEAST_GAIN);
+        proposals.retain(|proposal| proposal.gain > MIN_GAIN);
         proposals
     }
 
@@ -408,7 +411,7 @@ impl Search<'_> {
             .iter()
             .map(|part| {
                 let scale = part.1.variance().max(1e-12).sqrt();
-                (part.1.with_observed(observed, self.layout) / scale).clamp(-LARGEST, LARGEST)
+                (part.1.with_observed(observed, self.layout) / scale).clamp(-MAX_CORRELATION, MAX_CORRELATION)
             })
             .collect();
         debug_assert!(observed < p);
@@ -428,7 +431,7 @@ impl Search<'_> {
             let start = base.g.iter().enumerate().map(|(i, g)| if i == 0 { 0.95 } else { g / 0.95 }).collect();
             let fit = local.one(start, STEPS);
             let edges: Vec<f64> =
-                fit.g.iter().zip(&bounds).map(|(g, own)| (g / own.max(1e-6)).clamp(-LARGEST, LARGEST)).collect();
+                fit.g.iter().zip(&bounds).map(|(g, own)| (g / own.max(1e-6)).clamp(-MAX_CORRELATION, MAX_CORRELATION)).collect();
             let gain = around.rows_of(|ix| members.contains(&ix)) * (fit.ln_likelihood - base.ln_likelihood);
             let outer: Vec<usize> = members.iter().map(|&i| around.outer[i]).collect();
             Proposal {

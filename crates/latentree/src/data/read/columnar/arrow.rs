@@ -237,7 +237,7 @@ fn metadata<'a>(bytes: &'a Buffer, block: &Block) -> Result<&'a [u8], ArrowError
     Ok(if whole[..4] == CONTINUATION { &whole[8..] } else { &whole[4..] })
 }
 
-/// Checks what a message says of its arrays and buffers against the bytes that it has.
+/// Checks the arrays and buffers that a message declares against its actual bytes.
 fn check_lengths(bytes: &Buffer, block: &Block) -> Result<(), ArrowError> {
     let message = root(arrow_ipc::root_as_message(metadata(bytes, block)?))?;
     let dictionary = message.header_as_dictionary_batch();

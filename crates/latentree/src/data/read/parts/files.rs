@@ -179,7 +179,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Takes all that a directory holds.
+    /// Adds everything in a directory.
     fn walk(&mut self, folder: &Path) -> Result<()> {
         let visible = entries(folder)?.into_iter().filter(|(name, _)| is_visible(name, None));
         visible.map(|(_, path)| path).try_for_each(|path| self.take(&path, None))
@@ -199,7 +199,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Looks through a directory unless this goes on already.
+    /// Searches a directory, unless a search of it is under way.
     fn within(&mut self, path: &Path, look: impl FnOnce(&mut Self, &Path) -> Result<()>) -> Result<()> {
         let real = std::fs::canonicalize(if path.as_os_str().is_empty() { Path::new(".") } else { path });
         let Ok(real) = real else { return Ok(()) };

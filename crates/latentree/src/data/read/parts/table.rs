@@ -16,7 +16,7 @@ struct PartColumn {
     name: String,
     /// Whether some file has it; otherwise folders give it.
     in_file: bool,
-    /// Why it is no variable, by its type in some part.
+    /// Why it is not a variable, by its type in some part.
     unusable: Option<String>,
     /// Whether its type has no values, in all parts that have it.
     is_null: bool,

@@ -22,9 +22,9 @@ const REPRESENTATIVES: usize = 4;
 const STANDARD_ERRORS: f64 = 4.0;
 /// A pair whose Φ may vary by more, as far as its nearest nodes tell, is left for a later round as long as others are better
 /// known.
-const MOST_VARIATION: f64 = 3.0;
+const MAX_VARIATION: f64 = 3.0;
 /// Largest standard error of a distance that is used to find families.
-const LARGEST_ERROR: f64 = 0.3;
+const MAX_ERROR: f64 = 0.3;
 
 /// Thresholds of the tests.
 pub(super) struct Limits {
@@ -223,7 +223,7 @@ impl Families {
     pub(super) fn is_in_reach(&self, i: usize, j: usize) -> bool {
         match self.limits.tau {
             Some(tau) => self.active.distance(i, j) < tau,
-            None => self.active.error(i, j) <= LARGEST_ERROR,
+            None => self.active.error(i, j) <= MAX_ERROR,
         }
     }
 
@@ -296,7 +296,7 @@ impl Families {
         let bounds = self.active.slots().iter().map(|&slot| self.best[slot]).filter(fits).map(|partner| partner.misfit.bound);
         let bound = match self.exact || self.assumed || self.limits.epsilon.is_some() {
             true => f64::INFINITY,
-            false => bounds.fold(f64::INFINITY, f64::min).max(MOST_VARIATION),
+            false => bounds.fold(f64::INFINITY, f64::min).max(MAX_VARIATION),
         };
         for &slot in self.active.slots() {
             let partner = self.best[slot];

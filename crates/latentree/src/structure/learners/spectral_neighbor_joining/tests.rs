@@ -98,6 +98,6 @@ fn the_result_is_the_same_at_any_number_of_threads() {
 
 #[test]
 fn more_variables_than_can_be_joined_are_refused() {
-    assert!(check_size(LARGEST).is_ok());
-    assert!(check_size(LARGEST + 1).unwrap_err().to_string().contains("nj"));
+    assert!(check_size(MAX_VARIABLES).is_ok());
+    assert!(check_size(MAX_VARIABLES + 1).unwrap_err().to_string().contains("nj"));
 }

@@ -12,7 +12,7 @@ use crate::tree::{Edge, Node, Tree};
 const ROUNDING: f64 = 1e-12;
 
 /// More joints than this are never compared by logarithms, as each takes time linear in the piece.
-const LARGEST_TIE: usize = 64;
+const MAX_TIE: usize = 64;
 
 /// A forest of growing pieces. Nodes `0..n_observed` are the variables; lengths are in units of `1 / scale`.
 pub(super) struct Pieces {
@@ -172,10 +172,10 @@ impl Pieces {
         joints.retain(|joint| joint.0 >= best * (1.0 - ROUNDING));
         // Variables too far to be seen next to the nearest ones are seen by their logarithms, which are just as exact.
         if joints.len() > 1 {
-            for (score, joint) in joints.iter_mut().take(LARGEST_TIE) {
+            for (score, joint) in joints.iter_mut().take(MAX_TIE) {
                 *score = -self.logarithmic_error(*joint, &weight_of);
             }
-            joints.truncate(LARGEST_TIE);
+            joints.truncate(MAX_TIE);
         }
         joints.into_iter().reduce(|best, next| if next.0 > best.0 { next } else { best }).expect("there is an edge").1
     }

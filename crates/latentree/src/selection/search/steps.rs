@@ -1,0 +1,101 @@
+//! How far a search is, for display only: nothing in the search depends on it.
+//!
+//! Nobody knows how many sweeps a model needs. The plan counts work in units, the time of a start, with the typical numbers of
+//! sweeps; a step that ends sooner than planned jumps to its end.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::Observer;
+
+/// Units of a sweep.
+const SWEEP: u64 = 2;
+/// Units of the last climb, with its long EM.
+const LAST: u64 = 10;
+/// The share of a climb's remaining units that each sweep takes.
+const SHARE: f64 = 0.35;
+
+/// The numbers of steps that a search plans.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Plan {
+    /// Models to begin with.
+    pub(super) starts: usize,
+    /// How many of them are improved, and by how many sweeps.
+    pub(super) climbed: usize,
+    pub(super) first_sweeps: usize,
+    /// How many of those are improved further, and by how many sweeps.
+    pub(super) kept: usize,
+    pub(super) further_sweeps: usize,
+}
+
+/// Tells the observer where the search is.
+pub(super) struct Steps<'a> {
+    observer: &'a dyn Observer,
+    plan: Plan,
+    /// The running step, and its units.
+    running: Mutex<(String, [u64; 2])>,
+}
+
+impl<'a> Steps<'a> {
+    /// Steps without a plan: they are named, not counted.
+    pub(super) fn unplanned(observer: &'a dyn Observer) -> Self {
+        Self { observer, plan: Plan::default(), running: Mutex::default() }
+    }
+
+    /// Begins the stage.
+    pub(super) fn begin(&mut self, plan: Plan) {
+        self.plan = plan;
+        self.observer.stage("search", Some(self.last() + LAST));
+    }
+
+    fn climbs(&self) -> u64 {
+        self.plan.starts as u64
+    }
+
+    fn further(&self) -> u64 {
+        self.climbs() + (self.plan.climbed * self.plan.first_sweeps) as u64 * SWEEP
+    }
+
+    fn last(&self) -> u64 {
+        self.further() + (self.plan.kept * self.plan.further_sweeps) as u64 * SWEEP
+    }
+
+    fn run(&self, name: String, from: u64, units: u64) {
+        self.observer.step(&name);
+        self.observer.progress(from);
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = (name, [from, from + units]);
+    }
+
+    /// A start begins, counted from 0.
+    pub(super) fn start(&self, at: usize) {
+        self.run(format!("starting model {} of {}", at + 1, self.plan.starts), at as u64, 1);
+    }
+
+    /// The first sweeps of a model begin.
+    pub(super) fn climb(&self, at: usize, n_climbed: usize) {
+        let units = self.plan.first_sweeps as u64 * SWEEP;
+        self.run(format!("improving model {} of {n_climbed}", at + 1), self.climbs() + at as u64 * units, units);
+    }
+
+    /// Further sweeps of one of the best models begin.
+    pub(super) fn climb_further(&self, at: usize) {
+        let units = self.plan.further_sweeps as u64 * SWEEP;
+        let name = format!("improving finalist {} of {}", at + 1, self.plan.kept);
+        self.run(name, self.further() + at as u64 * units, units);
+    }
+
+    /// The last sweeps of the best model begin.
+    pub(super) fn climb_last(&self) {
+        self.run("improving the best model".to_owned(), self.last(), LAST);
+    }
+
+    /// So many sweeps of a model are done.
+    pub(super) fn swept(&self, sweeps: usize, bic: f64) {
+        let (name, [from, to]) = self.running.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+        self.observer.step(&format!("{name}sweep {}, BIC {bic:.0}", sweeps + 1));
+        if to > from {
+            let done = 1.0 - (1.0 - SHARE).powi(sweeps as i32);
+            self.observer.progress(from + ((to - from) as f64 * done) as u64);
+        }
+    }
+}
