@@ -5,9 +5,10 @@
 //! neighbour is a message. In a Gaussian model a branch is one composite variable, and the moments suffice. The models are aLRT (Anisimova and
 //! Gascuel 2006) and aBayes (Anisimova et al. 2011).
 //!
-//! The support is the probability of the present arrangement among all, each of them, the merged one too, equally likely beforehand. Weights are likelihoods
-//! to the power 1/1.6, less BIC's cost of parameters that an arrangement has more; the edge's own parameters cost Laplace's evidence (`weigh.rs`). Of splits with a
-//! support of about s, a share of about s is true in simulated trees (`experiments support`). A branch that belongs more than one step away is not seen.
+//! The support is the probability of the present arrangement among all, each of them, the merged one too, equally likely beforehand. Weights are
+//! likelihoods to the power 1/1.6, less BIC's cost of parameters that an arrangement has more. Parameters that it has fewer count by their evidence, and so
+//! do the edge's own (`weigh.rs`). Of splits with a support of about s, a share of about s is true in simulated trees (`experiments support`). A branch
+//! that belongs more than one step away is not seen.
 //!
 //! `collapsed` takes out splits below a support.
 

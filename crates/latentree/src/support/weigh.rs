@@ -9,9 +9,9 @@ use rayon::prelude::*;
 
 use crate::information;
 
-/// What a difference of log-likelihoods is divided by: rearrangements of more than one step are not weighed, and the present arrangement was chosen among them,
-/// too. The number is that of simulated trees (`experiments support`). It is no correction of a wrong variance: differences vary from row to row as those of right
-/// models do.
+/// What a difference of log-likelihoods is divided by: rearrangements of more than one step are not weighed, and the present arrangement was chosen among
+/// them, too. The number is that of simulated trees (`experiments support`). It does not correct the variance: differences vary from row to row as those of
+/// right models do.
 const TEMPERATURE: f64 = 1.6;
 
 /// A fitted arrangement of an edge's surroundings.
@@ -99,8 +99,8 @@ impl Compared {
     }
 }
 
-/// What `d` parameters cost that gain so much log-likelihood: the evidence with a prior as wide as the parameters turn out to be (local empirical Bayes, George and
-/// Foster 2000). BIC's ½ ln n for each is too much for those of a rare label, about which few rows say anything.
+/// What `d` parameters cost that gain so much log-likelihood: the evidence with a prior as wide as the parameters turn out to be (local empirical Bayes,
+/// George and Foster 2000). BIC's ½ ln n for each is too much for those of a rare label, about which few rows say anything.
 fn evidence_cost(gain: f64, d: f64) -> f64 {
     let ratio = 2.0 * gain / d;
     if ratio > 1.0 { 0.5 * d * (1.0 + ratio.ln()) } else { gain.max(0.0) }
