@@ -1,9 +1,16 @@
 //! Whether the support of splits is what it says: in each tenth of support, the share of splits that the true tree has.
+//!
+//! A learned tree may leave variables out that depend on nothing else as far as the rows show. A split parts the variables of its own tree, so it is true if
+//! the true tree, restricted to these variables, has it.
+
+use std::collections::BTreeSet;
 
 use latentree::inference::Inference;
 use latentree::learn::{Learning, Source};
+use latentree::selection::Effort;
 use latentree::simulate::{ParameterFamily, Shape, Simulation};
-use latentree::{Error, Result, Silent};
+use latentree::tree::Tree;
+use latentree::{Error, NodeIx, Result, Silent};
 use rayon::prelude::*;
 
 use crate::note;
@@ -24,6 +31,9 @@ pub(crate) struct SupportArgs {
     /// First seed
     #[arg(long, default_value_t = 1000)]
     first_seed: u64,
+    /// Effort of the search: quick, normal or thorough
+    #[arg(long, default_value = "normal")]
+    effort: Effort,
     /// Compare by a table per number of rows, too
     #[arg(long)]
     by_rows: bool,
@@ -51,15 +61,37 @@ fn family(kind: &str) -> Result<ParameterFamily> {
     })
 }
 
-/// The splits of one table, learned by default with nothing taken out.
-fn one(family: ParameterFamily, (shape, p): (Shape, usize), rows: u64, seed: u64) -> Result<Vec<Seen>> {
+/// The names of the observed nodes on the first end's side of an edge.
+fn side(tree: &Tree, [from, beyond]: [NodeIx; 2]) -> BTreeSet<&str> {
+    let (mut names, mut open) = (BTreeSet::new(), vec![(from, beyond)]);
+    while let Some((node, before)) = open.pop() {
+        if tree.is_observed(node) {
+            names.insert(tree.name(node));
+        }
+        open.extend(tree.links(node).iter().filter(|link| link.to != before).map(|link| (link.to, node)));
+    }
+    names
+}
+
+/// Whether a tree parts these two sets of variables, whatever it does with others.
+fn parts(tree: &Tree, first: &BTreeSet<&str>, second: &BTreeSet<&str>) -> bool {
+    tree.edges().any(|edge| {
+        let beyond = side(tree, [edge.a, edge.b]);
+        let is_apart =
+            |inside: &BTreeSet<&str>, outside: &BTreeSet<&str>| inside.is_subset(&beyond) && outside.is_disjoint(&beyond);
+        is_apart(first, second) || is_apart(second, first)
+    })
+}
+
+/// The splits of one table, learned with no other option and nothing taken out.
+fn one(family: ParameterFamily, (shape, p): (Shape, usize), rows: u64, seed: u64, effort: Effort) -> Result<Vec<Seen>> {
     let truth = Simulation::new(shape, p).family(family).seed(seed).model()?;
     let data = Inference::new(&truth).sample(rows, seed)?;
-    let learned = Learning::new().collapse(Some(0.0)).run(Source::Rows(&data), &Silent)?;
-    let (splits, own) = (truth.tree().splits(), learned.tree().splits());
-    let seen = learned.tree().edges().filter_map(|edge| {
-        let split = own.of_edge(edge.a, edge.b)?;
-        Some((edge.support?, splits.contains(split)))
+    let learned = Learning::new().effort(effort).collapse(Some(0.0)).run(Source::Rows(&data), &Silent)?;
+    let tree = learned.tree();
+    let seen = tree.edges().filter_map(|edge| {
+        let support = edge.support?;
+        Some((support, parts(truth.tree(), &side(tree, [edge.a, edge.b]), &side(tree, [edge.b, edge.a]))))
     });
     Ok(seen.collect())
 }
@@ -91,7 +123,8 @@ fn add(results: &mut Results, kind: &str, rows: &str, seen: &[Seen]) {
 
 pub(crate) fn run(args: &SupportArgs) -> Result<Results> {
     let title = format!(
-        "Support of splits: five shapes (star, double star, HMM, 4-complete, random), {} rows, {} seeds from {}",
+        "Support of splits, effort {}: five shapes (star, double star, HMM, 4-complete, random), {} rows, {} seeds from {}",
+        args.effort.name(),
         args.rows.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
         args.seeds,
         args.first_seed
@@ -117,7 +150,7 @@ pub(crate) fn run(args: &SupportArgs) -> Result<Results> {
                 .flat_map(|&shape| (args.first_seed..args.first_seed + args.seeds).map(move |seed| (shape, seed)))
                 .collect();
             let seen: Vec<Vec<Seen>> =
-                jobs.par_iter().map(|&(shape, seed)| one(family, shape, rows, seed)).collect::<Result<_>>()?;
+                jobs.par_iter().map(|&(shape, seed)| one(family, shape, rows, seed, args.effort)).collect::<Result<_>>()?;
             let seen = seen.concat();
             note(&format!("{kind}, {rows} rows: {} splits", seen.len()));
             if args.by_rows {

@@ -2,12 +2,13 @@
 //!
 //! An edge between hidden nodes `u` and `v` is compared with its rearrangements (a neighbour of one end moved to the other, or two swapped) and with its
 //! contraction, in which `u` and `v` are one node. Each arrangement is fitted by EM on the patch around the edge (`crate::patch`): everything beyond a
-//! neighbour is a message. In a Gaussian model a branch is one composite variable, and the moments suffice. The models are aLRT (Anisimova and Gascuel 2006) and aBayes (Anisimova et al.
-//! 2011).
+//! neighbour is a message. In a Gaussian model a branch is one composite variable, and the moments suffice. The models are aLRT (Anisimova and
+//! Gascuel 2006) and aBayes (Anisimova et al. 2011).
 //!
-//! The support is the probability of the present arrangement among all: weights are likelihoods to the power 1/1.6, less BIC's cost of parameters that an
-//! arrangement has more, the contraction's times what the edge costs (`weigh.rs`). It is close to calibrated on simulated trees, not exactly (`experiments support`): of splits with a support of about s, a share of about s is true. What is wrong
-//! further away than one step is not seen; in Gaussian trees about a tenth of the splits near 1 are false for it.
+//! The support is the probability of the present arrangement among all, each of them, the merged one too, equally likely beforehand. Weights are
+//! likelihoods to the power 1/1.6, less BIC's cost of parameters that an arrangement has more. Parameters that it has fewer count by their evidence, and so
+//! do the edge's own (`weigh.rs`). Of splits with a support of about s, a share of about s is true in simulated trees (`experiments support`). A branch
+//! that belongs more than one step away is not seen.
 //!
 //! `collapsed` takes out splits below a support.
 
@@ -41,6 +42,8 @@ use crate::patch::{Columns, Context, Floors, Local, Net};
 const MAX_ROWS: usize = 40_000;
 /// Fewest rows that they look at, if there are so many.
 const MIN_ROWS: usize = 2_000;
+/// Rows of a sample for first looks.
+const SAMPLE: usize = 3_000;
 /// Rows times branches of all edges, and rows times replicates: bounds the work.
 const MAX_WORK: usize = 30_000_000;
 
@@ -95,6 +98,8 @@ struct Bench<'a> {
     evidence: &'a Evidence<'a>,
     /// Of a discrete model.
     columns: Option<Columns>,
+    /// Fewer rows for first looks, where there are many.
+    sample: Option<Columns>,
     floors: Floors,
     draws: Option<Draws>,
 }
@@ -108,13 +113,23 @@ impl<'a> Bench<'a> {
         bootstrap: Option<(usize, u64)>,
         observer: &dyn Observer,
     ) -> Result<Self> {
+        let mut sample = None;
         let columns = match (model.family(), evidence.rows) {
             (Family::Discrete, Some(rows)) => {
                 let edges = inner_edges(model);
                 let branches: usize = edges.iter().flatten().map(|&end| model.tree().degree(end)).sum();
                 let work = branches.max(bootstrap.map_or(0, |it| it.0)).max(1);
                 let most = (MAX_WORK / work).clamp(MIN_ROWS, MAX_ROWS);
-                if edges.is_empty() { None } else { Some(Columns::read(&Merged::of(rows)?, most, &Quiet(observer))?) }
+                if edges.is_empty() {
+                    None
+                } else {
+                    let merged = Merged::of(rows)?;
+                    let columns = Columns::read(&merged, most, &Quiet(observer))?;
+                    if columns.n_rows >= 2 * SAMPLE {
+                        sample = Some(Columns::read(&merged, SAMPLE, &Quiet(observer))?);
+                    }
+                    Some(columns)
+                }
             }
             _ => None,
         };
@@ -122,7 +137,7 @@ impl<'a> Bench<'a> {
             let own: Vec<f64> = columns.weights.iter().map(|weight| weight / columns.scale).collect();
             Draws::new(replicates, &own, seed)
         });
-        Ok(Self { evidence, columns, floors: Floors::of(&smoothing), draws })
+        Ok(Self { evidence, columns, sample, floors: Floors::of(&smoothing), draws })
     }
 
     /// The tests of the edges between hidden nodes that are chosen; `None` if there is nothing to test by.
@@ -152,8 +167,11 @@ impl<'a> Bench<'a> {
                 let Some(net) = Net::of_model(model, columns) else { return Ok(None) };
                 let messages = net.messages(columns);
                 let context = Context::new(&net, columns, &messages);
+                let few = self.sample.as_ref().map(|sample| (sample, net.messages(sample)));
+                let few = few.as_ref().map(|(sample, messages)| Context::new(&net, sample, messages));
                 let draws = self.draws.as_ref().filter(|_| with_bootstrap);
-                let tester = Tester { context: &context, floors: self.floors, with_rows: draws.is_some() };
+                let sample = few.as_ref().unwrap_or(&context);
+                let tester = Tester { context: &context, sample, floors: self.floors, with_rows: draws.is_some() };
                 let mut place = vec![0; model.tree().n_nodes()];
                 model.hidden().enumerate().for_each(|(ix, node)| place[node.get()] = ix);
                 let n_done = AtomicU64::new(0);

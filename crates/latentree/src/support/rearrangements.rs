@@ -53,10 +53,9 @@ impl Surroundings {
         let present = local.two(&second, self.g.clone(), rho, STEPS);
         let start = present.g.iter().zip(&second).map(|(g, &second)| if second { g * present.rho } else { *g }).collect();
         let merged = local.one(start, STEPS);
-        let alternative = |ln_likelihood: f64, n_parameters: usize, sizes: Option<[usize; 2]>| Alternative {
+        let alternative = |ln_likelihood: f64, n_parameters: usize| Alternative {
             ln_likelihood: rows * ln_likelihood,
             n_parameters: n_parameters as f64,
-            sizes,
             rows: Vec::new(),
         };
         let mut rough: Vec<(f64, Vec<bool>, Vec<f64>)> = Vec::new();
@@ -89,14 +88,13 @@ impl Surroundings {
         rough.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         let others = rough.into_iter().take(MOST_FITTED).map(|(_, moved, mut start)| {
             let rho = start.pop().unwrap_or(rho);
-            let size = moved.iter().filter(|&&it| it).count();
-            alternative(local.two(&moved, start, rho, STEPS).ln_likelihood, m + 1, Some([m - size, size]))
+            alternative(local.two(&moved, start, rho, STEPS).ln_likelihood, m + 1)
         });
         Compared {
             n: rows,
             scale: 1.0,
-            present: alternative(present.ln_likelihood, m + 1, Some(sizes)),
-            merged: alternative(merged.ln_likelihood, m, None),
+            present: alternative(present.ln_likelihood, m + 1),
+            merged: alternative(merged.ln_likelihood, m),
             rearranged: others.collect(),
         }
     }

@@ -132,16 +132,57 @@ fn replicates_keep_a_true_split_and_lose_a_false_one() {
 
 #[test]
 fn a_branch_that_would_cost_parameters_at_the_other_end_does_not_question_a_split() {
-    let alternative =
-        |ln_likelihood: f64, n_parameters: f64, sizes| Alternative { ln_likelihood, n_parameters, sizes, rows: Vec::new() };
+    let alternative = |ln_likelihood: f64, n_parameters: f64| Alternative { ln_likelihood, n_parameters, rows: Vec::new() };
     let compared = |moved: Alternative| Compared {
         n: 10_000.0,
         scale: 1.0,
-        present: alternative(-1000.0, 30.0, Some([3, 3])),
-        merged: alternative(-1100.0, 20.0, None),
+        present: alternative(-1000.0, 30.0),
+        merged: alternative(-1100.0, 20.0),
         rearranged: vec![moved],
     };
     // Ten nats more for eight parameters more are no gain: ½ · 8 · ln 10,000 = 36.8.
-    assert!(compared(alternative(-990.0, 38.0, Some([2, 4]))).support() > 0.99);
-    assert!(compared(alternative(-990.0, 30.0, Some([2, 4]))).support() < 0.01);
+    assert!(compared(alternative(-990.0, 38.0)).support() > 0.99);
+    assert!(compared(alternative(-990.0, 30.0)).support() < 0.01);
+    // Thirty-eight nats for nine parameters are what they are worth, ½ · 9 · (1 + ln(76/9)) = 14.1, even where BIC would ask for 41.4.
+    assert!(compared(alternative(-1038.0, 21.0)).support() > 0.99);
+    // Two nats are not.
+    assert!(compared(alternative(-1002.0, 21.0)).support() < 0.51);
+}
+
+#[test]
+fn more_rows_than_a_sample_decide_an_edge_as_all_rows_do() {
+    for (shape, is_true) in [(Shape::DoubleStar, true), (Shape::Star, false)] {
+        let truth = model_of(shape, 10, ParameterFamily::Symmetric { states: 3, strength: (0.5, 0.7) }, 4);
+        let data = Inference::new(&truth).sample(9000, 6).unwrap();
+        let tree = Tree::from_newick("(x1,x2,x3,x4,x5,(x6,x7,x8,x9,x10));", &crate::tree::Observed::LeavesOnly).unwrap();
+        let learned = Learning::new().collapse(Some(0.0)).tree(Some(tree)).run(Source::Rows(&data), &Silent).unwrap();
+        let evidence = Evidence { rows: Some(&data), moments: None, total_weight: 9000.0 };
+        let model = learned.model().unwrap();
+        let mut bench = Bench::new(model, &evidence, Smoothing::default(), None, &Silent).unwrap();
+        assert!(bench.sample.is_some());
+        let support = |bench: &Bench<'_>| bench.split_tests(model, &|_| true, false, &Silent).unwrap().unwrap()[0].support;
+        let by_sample = support(&bench);
+        bench.sample = None;
+        let by_all = support(&bench);
+        assert!((by_sample - by_all).abs() < 0.05, "{shape:?}: {by_sample} {by_all}");
+        assert_eq!(by_all > 0.5, is_true);
+    }
+}
+
+#[test]
+fn arrangements_that_fit_alike_are_equally_probable() {
+    let alternative = |ln_likelihood: f64| Alternative { ln_likelihood, n_parameters: 12.0, rows: Vec::new() };
+    // Two swaps as good as the present arrangement: a third each, but for the merged node, which is far behind.
+    let compared = Compared {
+        n: 1000.0,
+        scale: 1.0,
+        present: alternative(-500.0),
+        merged: Alternative { n_parameters: 10.0, ..alternative(-900.0) },
+        rearranged: vec![alternative(-500.0), alternative(-500.0)],
+    };
+    assert!((compared.support() - 1.0 / 3.0).abs() < 1e-9);
+    // One parameter less for a loss of π nats: Laplace's evidence for it, ½ ln(π/π), is nothing.
+    let merged = Alternative { n_parameters: 11.0, ..alternative(-500.0 - std::f64::consts::PI) };
+    let edge = Compared { merged, rearranged: Vec::new(), ..compared };
+    assert!((edge.support() - 1.0 / (1.0 + (-std::f64::consts::PI / 1.6).exp())).abs() < 1e-9);
 }

@@ -9,8 +9,9 @@ use rayon::prelude::*;
 
 use crate::information;
 
-/// What a difference of log-likelihoods is divided by. The branches' own parameters are fitted to the same rows, and the present arrangement was chosen
-/// as the best of many: differences are larger than those of arrangements fixed in advance. The number is that of simulated trees (`experiments support`).
+/// What a difference of log-likelihoods is divided by: rearrangements of more than one step are not weighed, and the present arrangement was chosen among
+/// them, too. The number is that of simulated trees (`experiments support`). It does not correct the variance: differences vary from row to row as those of
+/// right models do.
 const TEMPERATURE: f64 = 1.6;
 
 /// A fitted arrangement of an edge's surroundings.
@@ -19,9 +20,7 @@ pub(crate) struct Alternative {
     /// Of all rows, by those that were looked at.
     pub(crate) ln_likelihood: f64,
     pub(crate) n_parameters: f64,
-    /// Branches of the two ends; `None` for a single node.
-    pub(crate) sizes: Option<[usize; 2]>,
-    /// The log-likelihood of each row that was looked at, where a bootstrap needs it.
+    /// The log-likelihood of each row that was looked at, where a bootstrap needs it; none for an arrangement that has no weight anyway.
     pub(crate) rows: Vec<f64>,
 }
 
@@ -46,22 +45,15 @@ impl Compared {
         other.ln_likelihood - self.present.ln_likelihood - (self.scale - 1.0) * noise
     }
 
-    /// What the edge costs for being there: Laplace's approximation of the evidence for its parameters, and the number of ways to part the branches as it does,
-    /// since it was chosen as the best of them. A merged node may also have more parameters than its two parts.
+    /// What the edge costs for being there: Laplace's approximation of the evidence for its parameters. A merged node may also have more parameters than its
+    /// two parts.
     fn cost(&self) -> f64 {
         let d = self.present.n_parameters - self.merged.n_parameters;
         if d < 0.0 {
-            return d * information::bic_cost(self.n.max(2.0)) + self.ln_ways();
+            return d * information::bic_cost(self.n.max(2.0));
         }
         let loss = -self.gain(&self.merged) / (0.5 * d).max(1.0);
-        0.5 * d * (loss.max(1.0) / PI).ln() + self.ln_ways()
-    }
-
-    fn ln_ways(&self) -> f64 {
-        let [a, b] = self.present.sizes.unwrap_or([1, 1]);
-        // ln C(a + b, a) as a sum of few terms.
-        let (few, all) = (a.min(b), a + b);
-        (0..few).map(|ix| ((all - ix) as f64 / (few - ix) as f64).ln()).sum()
+        0.5 * d * (loss.max(1.0) / PI).ln()
     }
 
     /// Logarithms of the weights of all alternatives beside the present arrangement's 0: the merged node first.
@@ -69,7 +61,9 @@ impl Compared {
         let merged = self.gain(&self.merged) + self.cost();
         // Ends with different numbers of states: a branch that moves changes the number of its parameters.
         let moved = |other: &Alternative| {
-            self.gain(other) - (other.n_parameters - self.present.n_parameters) * information::bic_cost(self.n.max(2.0))
+            let (gain, extra) = (self.gain(other), other.n_parameters - self.present.n_parameters);
+            let bic = information::bic_cost(self.n.max(2.0));
+            if extra < 0.0 { gain + evidence_cost(-gain, -extra).min(-extra * bic) } else { gain - extra * bic }
         };
         std::iter::once(merged).chain(self.rearranged.iter().map(moved)).collect()
     }
@@ -91,6 +85,7 @@ impl Compared {
         let others: Vec<(f64, Vec<f64>)> = std::iter::once(&self.merged)
             .chain(&self.rearranged)
             .zip(self.ln_weights())
+            .filter(|(other, _)| !other.rows.is_empty())
             .map(|(other, weight)| (weight, other.rows.iter().zip(&self.present.rows).map(|(other, own)| other - own).collect()))
             .collect();
         let survives = |extra: &&Vec<f32>| {
@@ -102,6 +97,13 @@ impl Compared {
         };
         draws.extra.iter().filter(survives).count() as f64 / draws.extra.len().max(1) as f64
     }
+}
+
+/// What `d` parameters cost that gain so much log-likelihood: the evidence with a prior as wide as the parameters turn out to be (local empirical Bayes,
+/// George and Foster 2000). BIC's ½ ln n for each is too much for those of a rare label, about which few rows say anything.
+fn evidence_cost(gain: f64, d: f64) -> f64 {
+    let ratio = 2.0 * gain / d;
+    if ratio > 1.0 { 0.5 * d * (1.0 + ratio.ln()) } else { gain.max(0.0) }
 }
 
 /// By how much more weight each row is drawn in each replicate.
