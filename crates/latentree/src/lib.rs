@@ -106,6 +106,7 @@ pub mod report;
 pub mod selection;
 mod short_forms;
 pub mod simulate;
+pub mod spectral;
 pub mod structure;
 pub mod support;
 pub mod tensor;

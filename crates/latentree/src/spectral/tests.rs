@@ -1,0 +1,4 @@
+mod exact;
+mod models;
+mod population;
+mod rows;
