@@ -20,6 +20,7 @@ use crate::parameters::local_pairs::LocalPairs;
 use crate::parameters::observed_edges::PairCounts;
 use crate::parameters::summaries::Summaries;
 use crate::spectral::pair_tables::PairTables;
+use crate::spectral::patterns::Patterns;
 use crate::spectral::triples::Triples;
 
 /// All passes.
@@ -36,6 +37,7 @@ const REGISTRY: &[Entry] = &[
     Entry::of::<TreeMoments>(),
     Entry::of::<PairTables>(),
     Entry::of::<Triples>(),
+    Entry::of::<Patterns>(),
 ];
 
 /// A pass, and what is done with it.

@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
             ModelFile::LatentTree(model) => {
                 self.likelihood(model, moments, Some(rows)).map(|it| it.1.unwrap_or(f64::NEG_INFINITY))
             }
-            ModelFile::Tree { .. } => Ok(f64::NEG_INFINITY),
+            ModelFile::Spectral(_) | ModelFile::Tree { .. } => Ok(f64::NEG_INFINITY),
         };
         Ok(if bic(&gaussian)? > bic(&found)? { gaussian } else { found })
     }
@@ -238,7 +238,7 @@ impl<'a> Run<'a> {
     fn concluded(&self, fitted: Fitted, moments: Option<&Moments>, rows: Option<&dyn Rows>) -> Result<Learned> {
         let file = match fitted.file {
             ModelFile::LatentTree(model) => model.with_ordered_states()?.into(),
-            tree @ ModelFile::Tree { .. } => tree,
+            other => other,
         };
         let file = self.with_poor_pairs(file, moments, rows)?;
         let mut free_parameters = None;
@@ -254,6 +254,10 @@ impl<'a> Run<'a> {
                 validation = Some(score.mean_log_likelihood()).filter(|value| value.is_finite());
             }
         }
+        let clipped_rows = match (&file, rows) {
+            (ModelFile::Spectral(model), Some(rows)) => Some(self.spectral_fit(model, rows, &mut log_likelihood)?),
+            _ => None,
+        };
         Ok(Learned {
             file,
             learner: fitted.learner,
@@ -268,6 +272,7 @@ impl<'a> Run<'a> {
             criterion: self.criterion(),
             candidates: fitted.candidates,
             splits: fitted.splits,
+            clipped_rows,
             em_iterations: fitted.em_iterations,
             converged: fitted.converged,
             warnings: self.observer.warnings(),

@@ -118,10 +118,9 @@ impl Problem {
         self.schema.variables().iter().map(|variable| variable.name.as_str()).collect()
     }
 
-    /// The second pass, before it has seen rows, with the singular values of all edges. `rows` is the number of rows by which noise is judged.
-    pub(super) fn second(&self, pairs: &PairTables, rows: f64) -> Result<(Triples, Vec<(Vec<f64>, f64)>, Vec<String>)> {
+    /// Fails if a column was never present, or rows are too few.
+    pub(super) fn check_seen(&self, pairs: &PairTables, rows: f64) -> Result<()> {
         let names = self.names();
-        let describe = |edge: usize| self.network.describe(edge, &self.tree, &names);
         if let Some(absent) = pairs.singles.iter().position(|counts| counts.iter().sum::<f64>() <= 0.0) {
             return Err(Error::data(
                 Place::default().column(names[absent]),
@@ -135,6 +134,14 @@ impl Problem {
                 format!("{rows} rows are fewer than the {k} hidden states; use more rows or fewer `parameters.hidden_states`");
             return Err(Error::data(Place::default(), problem));
         }
+        Ok(())
+    }
+
+    /// The second pass, before it has seen rows, with the singular values of all edges. `rows` is the number of rows by which noise is judged.
+    pub(super) fn second(&self, pairs: &PairTables, rows: f64) -> Result<(Triples, Vec<(Vec<f64>, f64)>, Vec<String>)> {
+        let names = self.names();
+        let describe = |edge: usize| self.network.describe(edge, &self.tree, &names);
+        self.check_seen(pairs, rows)?;
         let linked = self.sides.linked(pairs, self.linkers, self.rank, rows, describe)?;
         let mut lowered = Vec::new();
         if let Rank::Fixed(k) = self.rank {
@@ -149,16 +156,7 @@ impl Problem {
                 ));
             }
         }
-        let mut warnings = Vec::new();
-        if !lowered.is_empty() {
-            let more = if lowered.len() > TOLD { format!("; and {} more", lowered.len() - TOLD) } else { String::new() };
-            let n = lowered.len();
-            lowered.truncate(TOLD);
-            warnings.push(format!(
-                "{n} edges do not support the hidden states that were asked for, and have fewer dimensions: {}{more}",
-                lowered.join("; ")
-            ));
-        }
+        let warnings = lowered_warning(lowered);
         let spectra =
             linked.iter().map(|it| (it.spectrum.values.iter().take(16).copied().collect(), it.spectrum.noise)).collect();
         let plan = TriplePlan {
@@ -230,6 +228,18 @@ pub fn spectral(
     source.rewind()?;
     let model = problem.model(triples, spectra, Provenance::default())?;
     Ok(SpectralFit { model, warnings })
+}
+
+/// What is to be said of edges whose rank was lowered.
+pub(super) fn lowered_warning(mut lowered: Vec<String>) -> Vec<String> {
+    let n = lowered.len();
+    if n == 0 {
+        return Vec::new();
+    }
+    let more = if n > TOLD { format!("; and {} more", n - TOLD) } else { String::new() };
+    lowered.truncate(TOLD);
+    let edges = lowered.join("; ");
+    vec![format!("{n} edges do not support the hidden states that were asked for, and have fewer dimensions: {edges}{more}")]
 }
 
 /// The table of two variables, scaled to their margins: with missing cells, those of the rows that have both are others.

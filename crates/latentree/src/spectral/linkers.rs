@@ -189,19 +189,24 @@ impl Sides {
 }
 
 /// Labels as standardised numbers: `(1{x = label} − p) / √p` where present, else 0.
-struct Numbers<'a> {
+pub(super) struct Numbers<'a> {
     tables: &'a PairTables,
     /// The probability of each label, where its variable is present.
     shares: Vec<Vec<f64>>,
 }
 
 impl<'a> Numbers<'a> {
-    fn new(tables: &'a PairTables) -> Self {
+    pub(super) fn new(tables: &'a PairTables) -> Self {
         let share = |counts: &Vec<f64>| {
             let sum = counts.iter().sum::<f64>().max(f64::MIN_POSITIVE);
             counts.iter().map(|count| count / sum).collect()
         };
         Self { tables, shares: tables.singles.iter().map(share).collect() }
+    }
+
+    /// The probability of each label, where its variable is present.
+    pub(super) fn shares(&self) -> &[Vec<f64>] {
+        &self.shares
     }
 
     fn are_together(&self, a: usize, b: usize) -> bool {
@@ -273,7 +278,8 @@ impl<'a> Numbers<'a> {
         Matrix::from_fn(d, kept.len(), |i, c| vectors[kept[c] * d + i] / (values[kept[c]] + ridge).sqrt())
     }
 
-    fn linked(&self, left: &[usize], right: &[usize], rank: Rank, rows: f64) -> Linked {
+    /// The summaries of two sides that are these variables.
+    pub(super) fn linked(&self, left: &[usize], right: &[usize], rank: Rank, rows: f64) -> Linked {
         let whitening = [self.whitening(left, rows), self.whitening(right, rows)];
         let cross = whitening[0].transposed_times(&self.blocks(left, right)).times(&whitening[1]);
         let (a, b) = (cross.n_rows(), cross.n_cols());

@@ -25,11 +25,13 @@
 
 mod estimate;
 mod evaluate;
+mod hierarchical;
 mod linkers;
 mod messages;
 mod model;
 mod network;
 pub(crate) mod pair_tables;
+pub(crate) mod patterns;
 mod plan;
 #[cfg(test)]
 mod tests;
@@ -37,5 +39,8 @@ pub(crate) mod triples;
 
 pub use estimate::{SpectralFit, SpectralOptions, spectral};
 pub use evaluate::{Evaluator, RowScores, SpectralAnswer, SpectralImputation, SpectralScore};
+pub use hierarchical::hierarchical;
 pub use linkers::Linkers;
+pub(crate) use linkers::Summary;
+pub(crate) use model::Parts;
 pub use model::{SpectralEdge, SpectralMethod, SpectralModel};

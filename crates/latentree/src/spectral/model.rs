@@ -202,6 +202,16 @@ impl SpectralModel {
         self.schema.variables().iter().map(|variable| variable.name.as_str()).collect()
     }
 
+    /// Its numbers.
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// The hidden nodes that the joints are copies of.
+    pub(crate) fn joint_names(&self) -> impl Iterator<Item = &str> {
+        self.network.nodes.iter().map(|&node| self.tree.nodes()[node].name.as_str())
+    }
+
     /// The columns.
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {
@@ -244,6 +254,12 @@ impl SpectralModel {
     #[must_use]
     pub fn is_pair(&self, edge: usize) -> bool {
         self.network.is_pair(edge)
+    }
+
+    /// Whether an edge joins an observed node to a hidden one.
+    #[must_use]
+    pub fn is_leaf(&self, edge: usize) -> bool {
+        !self.is_pair(edge) && self.network.edges[edge].iter().any(|end| matches!(end, End::Variable(_)))
     }
 
     /// Number of numbers that the operators hold.

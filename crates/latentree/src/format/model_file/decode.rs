@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::json::Json;
+use super::spectral::Record;
 use super::{FORMAT, ModelFile, NEWEST, OLDEST};
 use crate::data::{Kind, Schema};
 use crate::error::{Error, Place, Result, Shortened};
@@ -41,14 +42,9 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
         Some(provenance) => reparse(provenance, "provenance")?,
     };
     let kind = text(document, "kind")?.ok_or_else(|| missing("kind"))?;
-    if !matches!(kind, "latent-tree" | "tree") {
-        let problem = match kind {
-            "spectral" => {
-                "field \"kind\" is \"spectral\", a model without tables, which this operation does not support".to_owned()
-            }
-            _ => format!("field \"kind\" is {:?}; this program knows \"latent-tree\" and \"tree\"", Shortened(kind)),
-        };
-        return Err(fault(problem));
+    if !matches!(kind, "latent-tree" | "tree" | "spectral") {
+        let kind = Shortened(kind);
+        return Err(fault(format!("field \"kind\" is {kind:?}; this program knows \"latent-tree\", \"tree\" and \"spectral\"")));
     }
     let nodes = list(document, "nodes")?;
     let (tree, edges) = read_tree(document, nodes)?;
@@ -65,6 +61,12 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
         }
         roots(document, &tree, None)?;
         return Ok(ModelFile::Tree { tree, schema, provenance });
+    }
+    if kind == "spectral" {
+        let operators = document.get("spectral").ok_or_else(|| missing("spectral"))?;
+        let record: Record = reparse(operators, "spectral")?;
+        roots(document, &tree, None)?;
+        return record.model(tree, schema, provenance).map(ModelFile::Spectral);
     }
     let schema = match schema {
         Some(schema) => schema,
