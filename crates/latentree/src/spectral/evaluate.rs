@@ -199,6 +199,30 @@ impl<'m> Evaluator<'m> {
         (values, clipped)
     }
 
+    /// The estimates themselves, of any sign, in tests.
+    #[cfg(test)]
+    pub(crate) fn raw(&self, batch: &Batch) -> Result<Vec<f64>> {
+        let total: f64 = self.totals.iter().product();
+        Ok(self.unnormalised(batch)?.into_iter().map(|value| value / total).collect())
+    }
+
+    /// The same without their division by what they sum to.
+    #[cfg(test)]
+    pub(crate) fn unnormalised(&self, batch: &Batch) -> Result<Vec<f64>> {
+        let blocks = self.over_batch(batch, |messages, codes, rows| {
+            messages.up(&self.plan, codes, rows.len());
+            let mut values = vec![1.0; rows.len()];
+            for root in 0..self.plan.roots.len() {
+                let found = messages.root(&self.plan, codes, root);
+                for (value, (own, exponent)) in values.iter_mut().zip(found.values.iter().zip(&found.exponents)) {
+                    *value *= own * f64::powi(2.0, *exponent);
+                }
+            }
+            values
+        })?;
+        Ok(blocks.concat())
+    }
+
     /// Log-probability of every row of a batch that has the model's schema. Missing cells are summed out.
     ///
     /// # Errors

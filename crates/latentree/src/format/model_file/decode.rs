@@ -43,6 +43,9 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
     };
     let kind = text(document, "kind")?.ok_or_else(|| missing("kind"))?;
     if !matches!(kind, "latent-tree" | "tree" | "spectral") {
+        if kind == "classifier" {
+            return Err(fault("it is a classifier, one model for each label; use it to classify rows"));
+        }
         let kind = Shortened(kind);
         return Err(fault(format!("field \"kind\" is {kind:?}; this program knows \"latent-tree\", \"tree\" and \"spectral\"")));
     }

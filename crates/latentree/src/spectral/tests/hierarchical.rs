@@ -21,8 +21,12 @@ fn population(model: &LatentTree) -> (Dataset, Vec<f64>) {
     let columns = |ix: usize| ColumnData::Codes8((0..n).map(|row| code(row, ix)).collect());
     let columns: Vec<ColumnData> = (0..sizes.len()).map(columns).collect();
     let unweighted = Dataset::from_columns(Arc::clone(model.schema()), columns.clone(), None).unwrap();
-    let chances: Vec<f64> =
-        unweighted.batches().iter().flat_map(|batch| Inference::new(model).log_likelihood(batch).unwrap()).map(f64::exp).collect();
+    let chances: Vec<f64> = unweighted
+        .batches()
+        .iter()
+        .flat_map(|batch| Inference::new(model).log_likelihood(batch).unwrap())
+        .map(f64::exp)
+        .collect();
     // Weights of a large sample, so that nothing is taken for noise.
     let weights = chances.iter().map(|p| p * 1e12).collect();
     (Dataset::from_columns(Arc::clone(model.schema()), columns, Some(weights)).unwrap(), chances)

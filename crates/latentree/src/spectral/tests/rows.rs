@@ -14,7 +14,7 @@ use crate::spectral::estimate::Problem;
 use crate::spectral::{Evaluator, Linkers, SpectralOptions, spectral};
 use crate::{MemoryBudget, Silent};
 
-fn with_missing(rows: &Dataset, share: f64, seed: u64) -> Dataset {
+pub(super) fn with_missing(rows: &Dataset, share: f64, seed: u64) -> Dataset {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut drop = |batch: &Arc<Batch>| {
         let Block::Dense(columns) = &batch.block else { panic!("rows are dense") };
