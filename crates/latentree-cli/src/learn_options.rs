@@ -116,7 +116,7 @@ fn read(text: &str) -> Value {
 
 /// How the command line spells the options of a message.
 pub(crate) fn with_flags(message: &str) -> String {
-    const OTHERS: [&str; 6] = ["read", "learn", "sample", "export", "read_model", "impute"];
+    const OTHERS: [&str; 7] = ["read", "learn", "sample", "export", "read_model", "impute", "classify"];
     latentree::spelled(message, |path| {
         // What the command line itself refuses has its spelling already.
         if path.starts_with('-') || path == "output" {

@@ -64,6 +64,7 @@ pub(crate) const ARGUMENTS: [(&str, &str); 25] = [
     ("parameters.states", "states"),
     ("parameters.decomposition", "decomposition"),
     ("parameters.alignment", "alignment"),
+    ("parameters.linkers", "linkers"),
     ("em.start", "start"),
     ("em.restarts", "restarts"),
     ("em.iterations", "em_iterations"),

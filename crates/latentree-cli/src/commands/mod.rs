@@ -1,5 +1,6 @@
 //! One file per verb; what several verbs do is here: opening data, models and evidence.
 
+mod classify;
 mod compare;
 mod describe;
 mod describe_model;
@@ -43,6 +44,7 @@ pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
     match cli.command {
         Command::Describe(args) => describe::run(&args, printer),
         Command::Learn(args) => learn::run(&args, cli.global.seed, printer),
+        Command::Classify(args) => classify::run(&args, printer),
         Command::Score(args) => score::run(&args, printer),
         Command::Query(args) => query::run(&args, printer),
         Command::Infer(args) => infer::run(&args, printer),

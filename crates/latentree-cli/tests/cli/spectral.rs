@@ -115,3 +115,51 @@ fn the_same_bytes_come_out_at_any_number_of_threads() {
         assert_eq!(folder.read("one.json"), folder.read("two.json"), "{method}");
     }
 }
+
+#[test]
+fn a_classifier_finds_the_labels_of_rows() {
+    let folder = Folder::new();
+    for (label, seed) in [("a", 1), ("b", 2), ("c", 5)] {
+        folder.succeed(&format!(
+            "simulate --shape hmm --observed 6 --family categorical --states 4 --hidden-states 2 --rows 600 --model m.json --data {label}.csv --seed {seed}"
+        ));
+    }
+    let mut table = String::new();
+    for label in ["a", "b", "c"] {
+        for (ix, line) in folder.text(&format!("{label}.csv")).lines().enumerate() {
+            match (ix, table.is_empty()) {
+                (0, true) => table.push_str(&format!("{line},class\n")),
+                (0, false) => {}
+                (100, _) => table.push_str(&format!("{line},\n")),
+                _ => table.push_str(&format!("{line},{label}\n")),
+            }
+        }
+    }
+    folder.write("rows.csv", table.as_bytes());
+    let learned = folder.json("learn rows.csv --target class --structure chain --parameters spectral --folds 3 -o c.json");
+    assert_eq!((&learned["dropped_rows"], &learned["rows"]), (&3.into(), &1797.into()));
+    assert!(number(&learned["accuracy"]) > 0.6 && learned["folds"].as_array().unwrap().len() == 3, "{learned}");
+    let found = folder.json("classify c.json rows.csv -o labels.csv");
+    assert_eq!(found["labels"], serde_json::json!(["a", "b", "c"]));
+    assert!(number(&found["accuracy"]) >= number(&learned["accuracy"]) - 0.05, "{found}");
+    assert!(folder.text("labels.csv").starts_with("row,label,p(a),p(b),p(c)\n1,"));
+    assert!(folder.json("classify c.json a.csv -o labels.csv --prior uniform")["accuracy"].is_null());
+    folder.write("numbers.csv", b"x,class\na,1.5\nb,2.5\na,3.25\nb,0.125\n");
+    folder.write("one.csv", b"x,y,z,class\na,b,c,k\nb,a,b,k\na,a,a,k\n");
+    for (arguments, expected) in [
+        ("learn numbers.csv --kind class=continuous --target class -o out.json", "continuous"),
+        ("learn one.csv --target class -o out.json", "two are needed"),
+        ("learn rows.csv --target missing -o out.json", "no column"),
+        ("learn rows.csv --target class --folds 1000 --parameters spectral -o out.json", "fewer than 1000 folds"),
+        ("learn rows.csv --target class --folds 1 --parameters spectral -o out.json", "at least 2"),
+        ("classify c.json rows.csv --prior a=2 -o out.json", "--prior"),
+        ("classify c.json numbers.csv -o out.json", "none of the classifier's columns"),
+        ("classify m.json rows.csv -o out.json", "learn one with --target"),
+        ("score c.json rows.csv", "classif"),
+    ] {
+        let outcome = folder.run(arguments);
+        assert_eq!(outcome.code, Some(2), "{arguments}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(expected), "{arguments}: {}", outcome.stderr);
+        assert!(!folder.path("out.json").exists());
+    }
+}

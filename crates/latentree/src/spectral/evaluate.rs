@@ -192,8 +192,9 @@ impl<'m> Evaluator<'m> {
                     f64::NEG_INFINITY
                 };
                 let floor = floors[root][row];
-                clipped[row] |= !(ln >= floor);
-                values[row] += if ln >= floor { ln } else { floor };
+                let is_sound = ln >= floor && ln.is_finite();
+                clipped[row] |= !is_sound;
+                values[row] += if is_sound { ln } else { floor };
             }
         }
         (values, clipped)

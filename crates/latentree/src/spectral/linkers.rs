@@ -23,6 +23,8 @@ const MOST_IN_LARGE: usize = 10;
 const LARGE: usize = 1000;
 /// Most labels of a side, beyond those of its nearest variable.
 const MOST_LABELS: usize = 144;
+/// Rows that each label of a side needs, beyond those of its nearest variable.
+const ROWS_PER_LABEL: f64 = 30.0;
 /// Most variables of a side among which one is chosen.
 const MOST_CANDIDATES: usize = 12;
 /// Eigenvalues of a covariance below this share of the largest are taken for zero.
@@ -170,7 +172,10 @@ impl Sides {
                     ));
                 }
                 Ok(match linkers {
-                    Linkers::Stacked => numbers.linked(left, right, rank, rows),
+                    Linkers::Stacked => {
+                        let [left, right] = [left, right].map(|side| numbers.affordable(side, rows));
+                        numbers.linked(left, right, rank, rows)
+                    }
                     Linkers::Single => {
                         let of_pair = |(a, b): (usize, usize)| numbers.linked(&[a], &[b], rank, rows);
                         let better = |a: &Linked, b: &Linked| {
@@ -207,6 +212,16 @@ impl<'a> Numbers<'a> {
     /// The probability of each label, where its variable is present.
     pub(super) fn shares(&self) -> &[Vec<f64>] {
         &self.shares
+    }
+
+    /// The nearest variables of a side whose labels the rows are enough for: canonical variates of more would fit the noise.
+    fn affordable<'s>(&self, side: &'s [usize], rows: f64) -> &'s [usize] {
+        let mut n_labels = 0;
+        let is_kept = |&&variable: &&usize| {
+            n_labels += self.shares[variable].len();
+            n_labels as f64 <= rows / ROWS_PER_LABEL
+        };
+        &side[..side.iter().take_while(is_kept).count().max(1)]
     }
 
     fn are_together(&self, a: usize, b: usize) -> bool {
