@@ -78,7 +78,7 @@ impl Results {
 
 enum Compiled<'a> {
     Tables(Inference<'a>),
-    Operators(Evaluator<'a>),
+    Operators(Box<Evaluator<'a>>),
 }
 
 /// The models of a classifier, compiled.
@@ -182,12 +182,14 @@ impl Classifier {
             return Err(Error::option("classify.prior", format!("{} priors for {} labels", priors.len(), self.labels.len())));
         }
         check_priors(priors)?;
-        let compile = |model| match model {
-            &ModelFile::LatentTree(ref model) => Compiled::Tables(Inference::new(model)),
-            ModelFile::Spectral(model) => Compiled::Operators(Evaluator::new(model)),
-            ModelFile::Tree { .. } => unreachable!("a tree alone is refused"),
-        };
-        let models = self.models.iter().map(compile).collect();
+        let mut models = Vec::with_capacity(self.models.len());
+        for model in &self.models {
+            models.push(match model {
+                ModelFile::LatentTree(model) => Compiled::Tables(Inference::new(model)),
+                ModelFile::Spectral(model) => Compiled::Operators(Box::new(Evaluator::new(model))),
+                ModelFile::Tree { .. } => unreachable!("a tree alone is refused"),
+            });
+        }
         Ok(Classifying { classifier: self, models, ln_priors: priors.iter().map(|p| p.ln()).collect() })
     }
 

@@ -12,8 +12,7 @@ use crate::structure::LearnerName;
 /// Rows of three models with their number as a column, some of them without.
 fn rows(n: usize) -> (Dataset, Vec<crate::LatentTree>) {
     let family = ParameterFamily::Categorical { states: 4, hidden_states: 2, separation: 0.6 };
-    let models: Vec<_> =
-        (0..3).map(|seed| Simulation::new(Shape::Star, 6).family(family.clone()).seed(seed).model().unwrap()).collect();
+    let models: Vec<_> = (0..3).map(|seed| Simulation::new(Shape::Star, 6).family(family).seed(seed).model().unwrap()).collect();
     let mut schema = Schema::builder();
     for ix in 0..6 {
         schema = schema.scalar(format!("x{}", ix + 1), Kind::numbered(4));

@@ -77,6 +77,9 @@ pub struct SpectralFit {
     pub warnings: Vec<String>,
 }
 
+/// The leading singular values of every edge, and their noise.
+pub(super) type Spectra = Vec<(Vec<f64>, f64)>;
+
 /// What both passes are about.
 pub(super) struct Problem {
     pub(super) schema: Arc<Schema>,
@@ -138,7 +141,7 @@ impl Problem {
     }
 
     /// The second pass, before it has seen rows, with the singular values of all edges. `rows` is the number of rows by which noise is judged.
-    pub(super) fn second(&self, pairs: &PairTables, rows: f64) -> Result<(Triples, Vec<(Vec<f64>, f64)>, Vec<String>)> {
+    pub(super) fn second(&self, pairs: &PairTables, rows: f64) -> Result<(Triples, Spectra, Vec<String>)> {
         let names = self.names();
         let describe = |edge: usize| self.network.describe(edge, &self.tree, &names);
         self.check_seen(pairs, rows)?;
@@ -169,9 +172,9 @@ impl Problem {
     }
 
     /// The model of what the second pass has seen.
-    pub(super) fn model(&self, triples: Triples, spectra: Vec<(Vec<f64>, f64)>, provenance: Provenance) -> Result<SpectralModel> {
+    pub(super) fn model(&self, triples: Triples, spectra: Spectra, provenance: Provenance) -> Result<SpectralModel> {
         let weight = triples.weight;
-        if !(weight > 0.0) {
+        if weight.is_nan() || weight <= 0.0 {
             return Err(Error::data(Place::default(), "there are no rows with a positive weight to learn from"));
         }
         let present: Vec<f64> = triples.singles.iter().map(|counts| counts.iter().sum()).collect();

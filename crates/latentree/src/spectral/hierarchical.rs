@@ -77,7 +77,7 @@ pub(super) fn decompose(
     let mut splitter = Splitter {
         problem,
         network,
-        numbers: Numbers::new(pairs),
+        numbers: Numbers::new(pairs, rows),
         columns,
         weights,
         rank: options.hidden_states.map_or(Rank::Auto, Rank::Fixed),

@@ -23,6 +23,8 @@ const MOST_IN_LARGE: usize = 10;
 const LARGE: usize = 1000;
 /// Most labels of a side, beyond those of its nearest variable.
 const MOST_LABELS: usize = 144;
+/// Rows that a label needs to be told from others.
+const FEWEST_ROWS: f64 = 5.0;
 /// Rows that each label of a side needs, beyond those of its nearest variable.
 const ROWS_PER_LABEL: f64 = 30.0;
 /// Most variables of a side among which one is chosen.
@@ -152,7 +154,7 @@ impl Sides {
         rows: f64,
         describe: impl Fn(usize) -> String + Sync,
     ) -> Result<Vec<Linked>> {
-        let numbers = Numbers::new(tables);
+        let numbers = Numbers::new(tables, rows);
         let edges = self.0.par_iter().enumerate();
         edges
             .map(|(edge, [left, right])| {
@@ -198,15 +200,18 @@ pub(super) struct Numbers<'a> {
     tables: &'a PairTables,
     /// The probability of each label, where its variable is present.
     shares: Vec<Vec<f64>>,
+    /// Rarer labels have no numbers of their own: two that meet once would pass for a perfect correlation.
+    rarest: f64,
 }
 
 impl<'a> Numbers<'a> {
-    pub(super) fn new(tables: &'a PairTables) -> Self {
+    /// `rows` is the number of rows by which labels are rare.
+    pub(super) fn new(tables: &'a PairTables, rows: f64) -> Self {
         let share = |counts: &Vec<f64>| {
             let sum = counts.iter().sum::<f64>().max(f64::MIN_POSITIVE);
             counts.iter().map(|count| count / sum).collect()
         };
-        Self { tables, shares: tables.singles.iter().map(share).collect() }
+        Self { tables, shares: tables.singles.iter().map(share).collect(), rarest: FEWEST_ROWS / rows }
     }
 
     /// The probability of each label, where its variable is present.
@@ -232,7 +237,7 @@ impl<'a> Numbers<'a> {
 
     fn scale(&self, variable: usize, label: usize) -> f64 {
         let p = self.shares[variable][label];
-        if p > 0.0 { 1.0 / p.sqrt() } else { 0.0 }
+        if p > 0.0 && p >= self.rarest { 1.0 / p.sqrt() } else { 0.0 }
     }
 
     /// Second moments of the numbers of two variables.
