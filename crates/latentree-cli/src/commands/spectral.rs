@@ -96,7 +96,7 @@ fn evidence(model: &SpectralModel, given: &[String]) -> Result<Vec<Option<usize>
         let mut pairs: Vec<(&str, String)> = Vec::new();
         for part in option.split(',') {
             let split = part.match_indices('=').map(|(at, _)| (part[..at].trim(), part[at + 1..].trim().to_owned()));
-            let known = split.clone().filter(|(name, _)| model.tree().find(name).is_some()).last();
+            let known = split.clone().rfind(|(name, _)| model.tree().find(name).is_some());
             match (known.or_else(|| split.clone().next()), pairs.last_mut()) {
                 (Some(pair), _) => pairs.push(pair),
                 (None, Some(last)) => {

@@ -23,6 +23,9 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
         None => return Err(fault("field \"format\" is missing; a model file has \"format\": \"latentree\"")),
     }
     check_version(document)?;
+    if text(document, "kind")? == Some("classifier") {
+        return Err(fault("it is a classifier, one model for each label; use it to classify rows"));
+    }
     if let Some(written) = text(document, "checksum")? {
         let found = document.checksum();
         if written != found {
@@ -43,9 +46,6 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
     };
     let kind = text(document, "kind")?.ok_or_else(|| missing("kind"))?;
     if !matches!(kind, "latent-tree" | "tree" | "spectral") {
-        if kind == "classifier" {
-            return Err(fault("it is a classifier, one model for each label; use it to classify rows"));
-        }
         let kind = Shortened(kind);
         return Err(fault(format!("field \"kind\" is {kind:?}; this program knows \"latent-tree\", \"tree\" and \"spectral\"")));
     }
