@@ -19,6 +19,7 @@ mod ruffini_decompositions;
 mod sectors;
 mod soak;
 mod sparse_vectors;
+mod spectral_error;
 mod strangers;
 mod support;
 
@@ -69,6 +70,8 @@ enum Experiment {
     Resume(resume::ResumeArgs),
     /// S&P 500 weekly returns: how often neighbours on the learned tree share a sector
     Sectors,
+    /// Parikh et al. 2011, Figure 2: relative errors of joint probabilities by spectral methods and by EM
+    SpectralError(spectral_error::ErrorArgs),
     /// Support of splits on simulated trees: in each tenth of it, the share of splits that are true
     Support(support::SupportArgs),
     /// The default beside every other learner on tables of all kinds: BIC, held-out rows, seconds, states, support
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Experiment::Sectors => sectors::run(&data),
         Experiment::Resume(args) => resume::run(&args),
         Experiment::Soak(args) => soak::run(&args),
+        Experiment::SpectralError(args) => spectral_error::run(&args),
         Experiment::Support(args) => support::run(&args),
         Experiment::Strangers(args) => strangers::run(&args, &data),
         Experiment::Hlta(args) => strangers::hlta::run(&args, &data),

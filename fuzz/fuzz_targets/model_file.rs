@@ -3,6 +3,7 @@
 
 use latentree::inference::{Evidence, Inference};
 use latentree::format::{Format, ModelFile, render};
+use latentree::spectral::Evaluator;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -13,6 +14,16 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(text, again.to_json_string());
     for format in Format::ALL {
         let _ = render(&file, format);
+    }
+    if let ModelFile::Spectral(model) = &file {
+        // Whatever the operators are, answers are distributions.
+        let nothing = vec![None; model.schema().variables().len()];
+        let all: Vec<usize> = (0..nothing.len()).collect();
+        let answer = Evaluator::new(model).query(&nothing, &all).expect("the evidence fits the model");
+        for values in answer.distributions {
+            let sum: f64 = values.iter().sum();
+            assert!((sum - 1.0).abs() < 1e-6, "probabilities sum to {sum}");
+        }
     }
     if let Ok(model) = file.into_latent_tree() {
         // Answers may be refused, never wrong: probabilities sum to 1.

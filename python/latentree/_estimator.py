@@ -21,7 +21,7 @@ from ._warnings import NotFittedError, warn_all
 #: Options that are handed on to the library under their own names.
 _LEARN_OPTIONS = (
     "structure parameters distance significance smoothing epsilon tau contract bootstrap collapse decomposition alignment start restarts "
-    "em_iterations em_tolerance em_smoothing weight_kind memory select effort validation_fraction accept states"
+    "em_iterations em_tolerance em_smoothing weight_kind memory select effort validation_fraction accept states linkers"
 ).split()
 #: What the ending of a file asks for; none asks for the model file.
 _FORMATS = {
@@ -58,13 +58,16 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     ----------
     structure : str, default="auto"
         Learner of the tree: ``auto``, ``likelihood``, ``chow-liu``, ``nj``, ``snj``, ``rg``, ``clrg``, ``clnj``, ``clblind``,
-        ``plrg``, ``reg-clrg``, ``reg-clnj``, ``hclt`` or ``levels``.
+        ``plrg``, ``reg-clrg``, ``reg-clnj``, ``hclt``, ``levels`` or ``chain`` (positions of a sequence, in the order of the columns).
     n_states : int or "auto", default="auto"
         Number of states of the hidden variables. ``"auto"`` means the number found by ``select``, otherwise 2, or Gaussian hidden
         variables if all columns are continuous.
     parameters : str, default="auto"
         Method for the parameters: ``auto`` (from the edge lengths if all columns are continuous, otherwise ``moments+em``),
-        ``moments+em``, ``moments``, ``em``, ``distances`` or ``none`` (only the tree).
+        ``moments+em``, ``moments``, ``em``, ``distances``, ``spectral``, ``hierarchical`` or ``none`` (only the tree). Models by
+        ``spectral`` and ``hierarchical`` have no hidden states: they score, query and impute columns of labels.
+    linkers : str, default="stacked"
+        With ``parameters="spectral"``, what stands for a branch of the tree: all of its variables (``stacked``) or one (``single``).
     select : str, optional
         Search for the best tree and numbers of states by ``bic`` or ``validation`` (needs ``validation_fraction``), or not at all
         (``none``). By default ``bic``, or ``validation`` with a ``validation_fraction``, unless a ``structure`` or ``tree`` is given.
@@ -190,6 +193,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         n_states: int | str = "auto",
         parameters: str = "auto",
         *,
+        linkers: str = "stacked",
         select: str | None = None,
         effort: str | None = None,
         validation_fraction: float | None = None,
@@ -223,6 +227,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         self.structure = structure
         self.n_states = n_states
         self.parameters = parameters
+        self.linkers = linkers
         self.select = select
         self.effort = effort
         self.validation_fraction = validation_fraction
@@ -256,6 +261,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     # Of estimators that an older version pickled.
     _labels: Any = None
     _texts: set[str] = set()
+    linkers: str = "stacked"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -324,7 +330,9 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         n_states = plain(self.n_states)
         if isinstance(n_states, str) and n_states != "auto":
             raise ValueError(f"n_states: {n_states!r} given; auto or a whole number is needed")
-        options["n_states"] = None if n_states == "auto" else n_states
+        # The ranks of a spectral model are found; of others, "auto" is what the search finds.
+        is_spectral = self.parameters in ("spectral", "hierarchical")
+        options["n_states"] = n_states if n_states != "auto" or is_spectral else None
         options["random_state"] = read_seed(self.random_state)
         return options
 
@@ -377,7 +385,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
 
     def _nodes(self, of: Any) -> list[str]:
         if of is None:
-            return self.hidden_
+            # A spectral model answers about its columns.
+            return [name for name, *_ in self._fitted().columns()] if self._fitted().is_spectral else self.hidden_
         if isinstance(of, str) or self._is_node(of):
             return [self._name(of)]
         if not isinstance(of, Iterable):

@@ -159,6 +159,14 @@ pub(crate) enum Command {
                       latentree learn --distances d.phy --structure nj -o tree.nwk"
     )]
     Learn(Box<LearnArgs>),
+    /// Find the labels of rows by a classifier, which has a model for each label
+    #[command(
+        after_help = "A classifier is learned with learn --target. Where the target is in DATA, accuracy and confusion matrix are printed.\n\
+                            Examples:\n  latentree learn train.csv --target class --structure chain --parameters spectral --hidden-states auto -o classes.json\n  \
+                            latentree classify classes.json test.csv -o labels.csv\n  \
+                            latentree classify classes.json test.csv --prior uniform -o labels.csv --json"
+    )]
+    Classify(ClassifyArgs),
     /// Compute the log-likelihood of data under a model
     #[command(after_help = "Example:\n  latentree score examples/clinic.truth.json examples/clinic.csv --per-row scores.csv")]
     Score(ScoreArgs),
@@ -280,6 +288,12 @@ pub(crate) struct LearnArgs {
     /// Keep this tree (Newick, or a model or tree file) and learn only its parameters
     #[arg(long, value_name = "FILE", conflicts_with_all = ["distances", "bootstrap"])]
     pub(crate) tree: Option<PathBuf>,
+    /// Learn a classifier: a model for each label of this column
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) target: Option<String>,
+    /// With --target, also measure the accuracy by cross-validation with this many folds
+    #[arg(long, value_name = "N", requires = "target")]
+    pub(crate) folds: Option<usize>,
     /// Also write a report page (one self-contained HTML file)
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
@@ -294,6 +308,24 @@ pub(crate) struct LearnArgs {
     /// three quarters of the machine's]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClassifyArgs {
+    /// Classifier, from learn --target
+    #[arg(value_name = "CLASSIFIER")]
+    pub(crate) classifier: PathBuf,
+    /// Data file, directory or glob of parts ('parts/*.csv', in quotes)
+    #[arg(value_name = "DATA")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: DataArgs,
+    /// Output file: row, label and the probability of each label
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Probabilities of the labels before a row is seen: train (their shares in the training rows), uniform, or a=0.2,b=0.8
+    #[arg(long, value_name = "PRIOR")]
+    pub(crate) prior: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -20,8 +20,8 @@ const fn flag(path: &'static str, flag: &'static str, value: &'static str, help:
 
 /// All flags, in the order of the help.
 #[rustfmt::skip]
-pub(crate) const LEARN_FLAGS: [LearnFlag; 23] = [
-    flag("structure.learner", "structure", "NAME", "Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind, plrg, reg-clrg, reg-clnj, hclt or levels [default: auto]"),
+pub(crate) const LEARN_FLAGS: [LearnFlag; 24] = [
+    flag("structure.learner", "structure", "NAME", "Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind, plrg, reg-clrg, reg-clnj, hclt, levels or chain [default: auto]"),
     flag("distance.estimator", "distance", "NAME", "Distance estimator: auto, gaussian, logdet, multivariate, symmetric or canonical [default: auto]"),
     flag("parameters.hidden_states", "hidden-states", "K|auto", "Number of states of the hidden variables, 2 to 1000, or auto to choose it by BIC or held-out log-likelihood [default: 2; Gaussian hidden variables if all columns are continuous]"),
     flag("parameters.states", "states", "H3=4,H7=3", "Numbers of states of individual hidden nodes of the --tree, 2 to 1000; the others have --hidden-states"),
@@ -32,9 +32,10 @@ pub(crate) const LEARN_FLAGS: [LearnFlag; 23] = [
     flag("structure.contract", "contract", "CORRELATION", "Merge adjacent nodes whose correlation exceeds this; none or 0 merges none [default: 0.9; none for auto and likelihood; only edges of length zero with --distances]"),
     flag("structure.bootstrap", "bootstrap", "N", "Share of this many bootstrap replicates that have each split, 1 to 100000"),
     flag("structure.collapse", "collapse", "SUPPORT", "Remove splits with less support than this, 0 to 1; 0 removes none [default: 0.5, unless the removal lowers BIC; none with --tree or a named --structure]"),
-    flag("parameters.method", "parameters", "HOW", "Method for the parameters: auto, moments+em, moments, em, distances or none [default: auto]"),
+    flag("parameters.method", "parameters", "HOW", "Method for the parameters: auto, moments+em, moments, em, distances, spectral, hierarchical or none; spectral and hierarchical models answer about the columns and have no hidden states [default: auto]"),
     flag("parameters.decomposition", "decomposition", "NAME", "Decomposition of third moments: sidiwo, tpm, svd, svtd or als [default: sidiwo]"),
     flag("parameters.alignment", "alignment", "NAME", "How hidden states from moments are aligned between tables: linear (by construction) or huang (triplets, aligned afterwards with sampled states) [default: linear]"),
+    flag("parameters.linkers", "linkers", "NAME", "What stands for a branch in --parameters spectral: stacked (all of its variables) or single (one) [default: stacked]"),
     flag("em.start", "start", "NAME", "Starting point of EM: moments, lcm (the classes of a latent class model in every hidden node) or random [default: moments; lcm for --parameters em]"),
     flag("em.restarts", "restarts", "N", "Number of EM starts (lcm and random), 1 to 10000; half as many in a search by BIC [default: 5]"),
     flag("em.iterations", "em-iterations", "N", "Maximum number of EM passes over the rows, up to 1000000 [default: 500]"),
@@ -120,7 +121,7 @@ fn read(text: &str) -> Value {
 
 /// Replaces the paths of options in a message by flags.
 pub(crate) fn with_flags(message: &str) -> String {
-    const OTHERS: [&str; 6] = ["read", "learn", "sample", "export", "read_model", "impute"];
+    const OTHERS: [&str; 7] = ["read", "learn", "sample", "export", "read_model", "impute", "classify"];
     latentree::spelled(message, |path| {
         // Errors of the command line itself already name flags.
         if path.starts_with('-') || path == "output" {

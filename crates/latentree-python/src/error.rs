@@ -49,7 +49,7 @@ const PHRASES: [(&str, &str); 10] = [
 ];
 
 /// The learning options and the arguments that set them.
-pub(crate) const ARGUMENTS: [(&str, &str); 25] = [
+pub(crate) const ARGUMENTS: [(&str, &str); 26] = [
     ("structure.learner", "structure"),
     ("structure.contract", "contract"),
     ("structure.collapse", "collapse"),
@@ -64,6 +64,7 @@ pub(crate) const ARGUMENTS: [(&str, &str); 25] = [
     ("parameters.states", "states"),
     ("parameters.decomposition", "decomposition"),
     ("parameters.alignment", "alignment"),
+    ("parameters.linkers", "linkers"),
     ("em.start", "start"),
     ("em.restarts", "restarts"),
     ("em.iterations", "em_iterations"),

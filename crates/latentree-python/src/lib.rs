@@ -13,6 +13,7 @@ mod error;
 mod learn;
 mod model;
 mod moments;
+mod spectral;
 mod table;
 mod worker;
 

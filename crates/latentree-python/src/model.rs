@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 
 use crate::error::{guarded, to_python};
 use crate::learn::read_tree;
+use crate::spectral;
 use crate::table::Table;
 use crate::worker;
 
@@ -146,6 +147,12 @@ impl Model {
         matches!(&*self.file, ModelFile::LatentTree(_))
     }
 
+    /// Whether there are operators instead of tables.
+    #[getter]
+    fn is_spectral(&self) -> bool {
+        matches!(&*self.file, ModelFile::Spectral(_))
+    }
+
     /// Number of free parameters.
     #[getter]
     fn n_free_parameters(&self) -> PyResult<usize> {
@@ -155,6 +162,14 @@ impl Model {
     /// The nodes in order.
     fn nodes(&self) -> Vec<NodeParts> {
         let tree = self.file.tree();
+        if let ModelFile::Spectral(model) = &*self.file {
+            let parts = tree.node_ixs().map(|node| {
+                let kind = model.schema().find_variable(tree.name(node)).and_then(|it| model.schema().scalar_kind(it));
+                let labels = kind.and_then(|kind| kind.labels().map(<[String]>::to_vec));
+                (tree.name(node).to_owned(), tree.is_observed(node), kind.map(Kind::name), labels)
+            });
+            return parts.collect();
+        }
         let model = latent_tree(&self.file).ok();
         let parts = tree.node_ixs().map(|node| {
             let kind = model.map(|model| {
@@ -199,6 +214,7 @@ impl Model {
     fn columns(&self) -> Vec<ColumnParts> {
         let schema = match &*self.file {
             ModelFile::LatentTree(model) => Some(model.schema()),
+            ModelFile::Spectral(model) => Some(model.schema()),
             ModelFile::Tree { schema, .. } => schema.as_ref(),
             _ => None,
         };
@@ -278,6 +294,9 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let (file, table) = (Arc::clone(&self.file), Arc::clone(&table.get().dataset));
         let values = worker::run(py, n_jobs, None, move |progress| {
+            if let ModelFile::Spectral(model) = &*file {
+                return spectral::score_samples(model, &table, progress);
+            }
             let mut values = Vec::new();
             over_batches(&file, &table, progress, |inference, batch| {
                 values.extend(inference.log_likelihood(batch)?);
@@ -297,10 +316,13 @@ impl Model {
         seed: u64,
         n_jobs: usize,
     ) -> PyResult<Matrix<'py>> {
-        let method: Imputation = method.parse().map_err(to_python)?;
+        let (method, name): (Imputation, String) = (method.parse().map_err(to_python)?, method.to_owned());
         let (file, table) = (Arc::clone(&self.file), Arc::clone(&table.get().dataset));
         let (n_rows, n_columns) = (table.n_rows() as usize, table.schema().columns().len());
         let values = worker::run(py, n_jobs, None, move |progress| {
+            if let ModelFile::Spectral(model) = &*file {
+                return spectral::impute(model, &table, &name, progress);
+            }
             let mut values = Vec::with_capacity(n_rows.saturating_mul(n_columns));
             over_batches(&file, &table, progress, |inference, batch| {
                 let columns = inference.impute_by(batch, method, seed)?;
@@ -348,6 +370,10 @@ impl Model {
     /// Log-likelihood of the evidence, and the probabilities, or mean and variance, of each queried node.
     fn query(&self, given: Vec<(String, String)>, of: Vec<String>) -> PyResult<(f64, Vec<Vec<f64>>)> {
         guarded(|| {
+            if let ModelFile::Spectral(model) = &*self.file {
+                let answer = spectral::query(model, &given, &of, false).map_err(to_python)?;
+                return Ok((answer.log_evidence, answer.distributions));
+            }
             let (evidence, nodes) = (self.evidence(&given)?, self.nodes_named(&of)?);
             let answer = Inference::new(self.latent_tree()?).query(&evidence, &nodes).map_err(to_python)?;
             Ok((answer.log_evidence, answer.marginals.into_iter().map(|marginal| marginal.1).collect()))
@@ -358,6 +384,10 @@ impl Model {
     /// covariances).
     fn joint(&self, given: Vec<(String, String)>, of: Vec<String>) -> PyResult<(Vec<f64>, Option<Vec<f64>>)> {
         guarded(|| {
+            if let ModelFile::Spectral(model) = &*self.file {
+                let mut answer = spectral::query(model, &given, &of, true).map_err(to_python)?;
+                return Ok((answer.distributions.remove(0), None));
+            }
             let (evidence, nodes) = (self.evidence(&given)?, self.nodes_named(&of)?);
             match Inference::new(self.latent_tree()?).joint(&evidence, &nodes).map_err(to_python)? {
                 JointAnswer::Table { probabilities, .. } => Ok((probabilities, None)),

@@ -81,6 +81,7 @@
 //! ([`remove_unfinished`](file::remove_unfinished)), and gives the same bytes for the same seed and data at any number of
 //! threads. Progress and cancelling go through an [`Observer`].
 
+pub mod classifier;
 mod coordinates;
 pub mod data;
 pub mod distance;
@@ -106,6 +107,7 @@ pub mod report;
 pub mod selection;
 mod short_forms;
 pub mod simulate;
+pub mod spectral;
 pub mod structure;
 pub mod support;
 pub mod tensor;

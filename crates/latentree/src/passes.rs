@@ -19,6 +19,9 @@ use crate::parameters::em::ExpectedCounts;
 use crate::parameters::local_pairs::LocalPairs;
 use crate::parameters::observed_edges::PairCounts;
 use crate::parameters::summaries::Summaries;
+use crate::spectral::pair_tables::PairTables;
+use crate::spectral::patterns::Patterns;
+use crate::spectral::triples::Triples;
 
 /// All passes.
 const REGISTRY: &[Entry] = &[
@@ -32,6 +35,9 @@ const REGISTRY: &[Entry] = &[
     Entry::of::<PairCounts>(),
     Entry::of::<ExpectedCounts>(),
     Entry::of::<TreeMoments>(),
+    Entry::of::<PairTables>(),
+    Entry::of::<Triples>(),
+    Entry::of::<Patterns>(),
 ];
 
 /// A pass, and what is done with it.

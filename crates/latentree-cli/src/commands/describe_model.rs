@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 
 use latentree::data::{CachedRows, WeightedRows};
+use latentree::format::ModelFile;
 use latentree::model::LatentTree;
 use latentree::report::{Goodness, GoodnessOptions, Groups, HiddenVariable, find_node, goodness};
 use latentree::support::{STRONG, WEAK};
 use latentree::{Error, Result};
 
 use super::groups::clean;
-use super::{LITTLE_MEMORY, note_unseen, open_model, open_model_and_data, refuse_reading, weight_kind};
+use super::{LITTLE_MEMORY, note_unseen, open_model_and_data, open_model_file, refuse_reading, weight_kind};
 use crate::Failure;
 use crate::args::{DescribeArgs, ModelArgs};
 use crate::printer::{Printer, number, shown, table};
@@ -25,7 +26,10 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
     let (model, found, unseen) = match &args.rows {
         None => {
             refuse_reading(&args.reading, "it controls how data are read, but the input is a model")?;
-            let model = open_model(&args.data, &[], None)?;
+            let model = match open_model_file(&args.data, &[], None)? {
+                ModelFile::Spectral(model) => return super::spectral::describe(args, &model, printer),
+                other => other.into_latent_tree().map_err(|error| error.in_file(&args.data))?,
+            };
             let found = goodness(&model, None, options, printer)?;
             (model, found, None)
         }

@@ -17,6 +17,7 @@ pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
     let file = open_model_file(&args.model.model, &args.model.hidden, None)?;
     let view: View<'_> = match &file {
         ModelFile::LatentTree(model) => model.into(),
+        spectral @ ModelFile::Spectral(_) => spectral.into(),
         other => other.tree().into(),
     };
     export(view, format, &args.output).map_err(|error| error.in_file(&args.model.model))?;

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use latentree::data::{BatchSource, FileColumn, TableWriter, Value};
+use latentree::data::{BatchSource, FileColumn, Schema, TableWriter, Value};
+use latentree::format::ModelFile;
 use latentree::inference::Inference;
 use latentree::model::LatentTree;
 use latentree::report::find_node;
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use super::files::Files;
 use super::row_table::{RowTable, carrying, check_keep, note_id};
-use super::{note_unseen, open_model_and_data_with};
+use super::{note_unseen, open_file_and_data_with};
 use crate::Failure;
 use crate::args::InferArgs;
 use crate::printer::Printer;
@@ -24,8 +25,12 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
         .output("-o", &args.output)
         .check()?;
     let options = carrying(&args.reading, args.keep, args.impute)?;
-    let (model, mut reader) = open_model_and_data_with(&args.model, &args.data, options, printer)?;
+    let (file, mut reader) = open_file_and_data_with(&args.model, &args.data, options, printer)?;
     check_keep(args.keep, &reader)?;
+    let model = match file {
+        ModelFile::Spectral(model) => return super::spectral::impute(args, &model, reader, printer),
+        other => other.into_latent_tree()?,
+    };
     note_id(&args.reading, &model, printer);
     let inference = Inference::new(&model);
     let nodes: Vec<NodeIx> = if args.of.is_empty() {
@@ -43,7 +48,7 @@ pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
     if args.impute {
         let layout = reader.file_columns();
         let carried = reader.carried().names().to_vec();
-        columns = layout.iter().map(|column| column_name(*column, &model, &carried)).collect();
+        columns = layout.iter().map(|column| column_name(*column, model.schema(), &carried)).collect();
         let mut writer = TableWriter::create_like(&args.output, model.schema(), &layout, &carried)?;
         while let Some(batch) = next(&mut reader, printer)? {
             writer.write_batch_with(&inference.impute(&batch)?, reader.carried())?;
@@ -106,9 +111,9 @@ fn next(reader: &mut dyn BatchSource, printer: &Printer) -> Result<Option<std::s
     reader.next_batch()
 }
 
-fn column_name(column: FileColumn, model: &LatentTree, carried: &[String]) -> String {
+pub(super) fn column_name(column: FileColumn, schema: &Schema, carried: &[String]) -> String {
     match column {
-        FileColumn::Variable(column) | FileColumn::Both(column, _) => model.schema().column(column).name.clone(),
+        FileColumn::Variable(column) | FileColumn::Both(column, _) => schema.column(column).name.clone(),
         FileColumn::Carried(column) => carried[column].clone(),
         _ => unreachable!("columns are variables or carried"),
     }

@@ -42,6 +42,9 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     let provenance = from.as_ref().map(ModelFile::provenance);
     let args = &with_reading_of(args, provenance)?;
     let mut learning = learning(args, provenance, seed)?;
+    if let Some(target) = &args.target {
+        return super::classify::learn(args, target, learning, printer);
+    }
     let validation_file = validation_file(args);
     let forgets_validation = args.options.get("selection.validation").is_some() || args.reset.iter().any(|it| it == "validation");
     if provenance.is_some_and(|it| it.options.contains_key("validation")) && !forgets_validation {
@@ -353,9 +356,14 @@ fn show(
         }
         let distance = learned.estimator.map_or(String::new(), |estimator| format!(" on {estimator} distances"));
         writeln!(out, "learned by           {}{distance}", learned.learner)?;
-        if let (Some(free), Some(value)) = (learned.free_parameters, learned.log_likelihood) {
+        if let Some(value) = learned.log_likelihood {
             writeln!(out, "log-likelihood       {}", number(value))?;
+        }
+        if let Some(free) = learned.free_parameters {
             writeln!(out, "free parameters      {free}")?;
+        }
+        if let Some(clipped) = learned.clipped_rows {
+            writeln!(out, "clipped rows         {clipped} (estimate not positive, or too small)")?;
         }
         if let Some(bic) = learned.bic {
             writeln!(out, "BIC (larger better)  {}", number(bic))?;

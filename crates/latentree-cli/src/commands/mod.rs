@@ -1,5 +1,6 @@
 //! One file per command. Shared code is here: opening data, models and evidence.
 
+mod classify;
 mod compare;
 mod describe;
 mod describe_model;
@@ -19,12 +20,13 @@ mod sample;
 mod score;
 mod shell;
 mod simulate;
+mod spectral;
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use latentree::data::{BatchSource, KindOverride, ReadOptions, Reader, Unseen, WeightKind};
+use latentree::data::{BatchSource, KindOverride, ReadOptions, Reader, Schema, Unseen, WeightKind};
 use latentree::format::{Format, ModelFile, ReadModelOptions, read_model};
 use latentree::inference::Evidence;
 use latentree::model::LatentTree;
@@ -42,6 +44,7 @@ pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
     match cli.command {
         Command::Describe(args) => describe::run(&args, printer),
         Command::Learn(args) => learn::run(&args, cli.global.seed, printer),
+        Command::Classify(args) => classify::run(&args, printer),
         Command::Score(args) => score::run(&args, printer),
         Command::Query(args) => query::run(&args, printer),
         Command::Infer(args) => infer::run(&args, printer),
@@ -202,22 +205,37 @@ fn open_model_and_data_with(
     options: ReadOptions,
     printer: &Printer,
 ) -> Result<(LatentTree, Reader)> {
+    let (file, reader) = open_file_and_data_with(model, path, options, printer)?;
+    Ok((file.into_latent_tree().map_err(|error| error.in_file(&model.model))?, reader))
+}
+
+/// The same for a model of any kind but a tree alone.
+fn open_file_and_data_with(
+    model: &ModelArgs,
+    path: &Path,
+    options: ReadOptions,
+    printer: &Printer,
+) -> Result<(ModelFile, Reader)> {
     if is_stream(&model.model) && is_stream(path) {
         return Err(Error::option("-", "MODEL and DATA cannot both come from standard input; use a file for one of them"));
     }
+    let open = |columns: Option<&[String]>| match open_model_file(&model.model, &model.hidden, columns)? {
+        spectral @ ModelFile::Spectral(_) => Ok(spectral),
+        other => other.into_latent_tree().map(ModelFile::from).map_err(|error| error.in_file(&model.model)),
+    };
     // A model file says which nodes are hidden, so the data need not be inspected first.
-    let (model, reader) = if Format::by_ending(&model.model) == Some(Format::Json) {
-        let model = open_model(&model.model, &model.hidden, None)?;
-        let reader = latentree::data::open(path, &options.schema(Arc::clone(model.schema())))?;
-        (model, reader)
+    let (file, reader) = if Format::by_ending(&model.model) == Some(Format::Json) {
+        let file = open(None)?;
+        let reader = latentree::data::open(path, &options.schema(Arc::clone(schema_of(&file))))?;
+        (file, reader)
     } else {
         let first = latentree::data::open(path, &options)?;
         let columns: Vec<String> = first.schema().columns().iter().map(|column| column.name.clone()).collect();
-        let model = open_model(&model.model, &model.hidden, Some(&columns))?;
-        let reader = first.reopen(&options.schema(Arc::clone(model.schema())))?;
-        (model, reader)
+        let file = open(Some(&columns))?;
+        let reader = first.reopen(&options.schema(Arc::clone(schema_of(&file))))?;
+        (file, reader)
     };
-    let schema = model.schema();
+    let schema = schema_of(&file);
     for warning in reader.warnings() {
         printer.note(warning);
     }
@@ -236,7 +254,16 @@ fn open_model_and_data_with(
             names.join(", ")
         ));
     }
-    Ok((model, reader))
+    Ok((file, reader))
+}
+
+/// The columns of a model.
+fn schema_of(file: &ModelFile) -> &Arc<Schema> {
+    match file {
+        ModelFile::LatentTree(model) => model.schema(),
+        ModelFile::Spectral(model) => model.schema(),
+        _ => unreachable!("a tree alone was refused"),
+    }
 }
 
 /// Whether a path is standard input or output.

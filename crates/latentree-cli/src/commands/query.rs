@@ -1,18 +1,22 @@
 //! `query MODEL --given … --of …`: exact conditional distributions.
 
+use latentree::format::ModelFile;
 use latentree::inference::{Evidence, Inference, JointAnswer};
 use latentree::model::LatentTree;
 use latentree::report::find_node;
 use latentree::{NodeIx, Result};
 use serde_json::{Map, Value, json};
 
-use super::{evidence, open_model};
+use super::{evidence, open_model_file};
 use crate::Failure;
 use crate::args::QueryArgs;
 use crate::printer::{Printer, number, shown, table};
 
 pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
-    let model = open_model(&args.model.model, &args.model.hidden, None)?;
+    let model = match open_model_file(&args.model.model, &args.model.hidden, None)? {
+        ModelFile::Spectral(model) => return super::spectral::query(args, &model, printer),
+        other => other.into_latent_tree().map_err(|error| error.in_file(&args.model.model))?,
+    };
     let evidence = evidence(&model, &args.given)?;
     let of: Vec<NodeIx> = if args.of.is_empty() {
         model.hidden().collect()

@@ -1,13 +1,14 @@
 //! `score MODEL DATA`: log-likelihood of data under a model.
 
 use latentree::data::{BatchSource, Value, WeightScale};
+use latentree::format::ModelFile;
 use latentree::inference::{Inference, Score};
 use latentree::{Error, Observer, Result};
 use serde_json::json;
 
 use super::files::Files;
 use super::row_table::{RowTable, carrying, check_keep, note_id};
-use super::{note_unseen, open_model_and_data_with, weight_kind};
+use super::{note_unseen, open_file_and_data_with, weight_kind};
 use crate::Failure;
 use crate::args::ScoreArgs;
 use crate::printer::{Printer, number};
@@ -20,8 +21,12 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
         .output_if("--per-row", args.per_row.as_deref())
         .check()?;
     let options = carrying(&args.reading, args.keep, false)?;
-    let (model, mut reader) = open_model_and_data_with(&args.model, &args.data, options, printer)?;
+    let (file, mut reader) = open_file_and_data_with(&args.model, &args.data, options, printer)?;
     check_keep(args.keep, &reader)?;
+    let model = match file {
+        ModelFile::Spectral(model) => return super::spectral::score(args, &model, reader, printer),
+        other => other.into_latent_tree()?,
+    };
     note_id(&args.reading, &model, printer);
     let inference = Inference::new(&model);
     let scale = WeightScale::of(&mut reader, weight_kind(&args.reading)?).map_err(|error| error.in_file(&args.data))?;
@@ -86,6 +91,6 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
 }
 
 /// JSON has no infinities: −∞ is null.
-fn finite(value: f64) -> Option<f64> {
+pub(super) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }

@@ -11,6 +11,7 @@ mod moments_for_tree;
 mod parts;
 mod rows;
 mod selection;
+mod spectral;
 mod unseen;
 mod verbs;
 mod weights;

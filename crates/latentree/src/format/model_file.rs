@@ -11,7 +11,8 @@
 //! ```
 //!
 //! - `version` is the writer's, `minimum_version` the oldest reader that can read the file; unknown fields are left unread.
-//! - `kind` is `latent-tree`, or `tree` for a file without `tables`.
+//! - `kind` is `latent-tree`, `tree` for a file without `tables`, or `spectral` for one that has operators, in the field `spectral`, instead of tables. The
+//!   last needs a reader of version 2.
 //! - `source` is the parent as seen from the root. `distance` and `support` are left out where unknown or not finite.
 //! - `roots` names the root of every tree if there are several, `root` first.
 //! - A table is, by the node's place: `prior`, the root's probabilities; `given`, one list of probabilities per state of
@@ -27,6 +28,7 @@
 mod decode;
 mod encode;
 mod json;
+mod spectral;
 #[cfg(test)]
 mod tests;
 
@@ -41,16 +43,17 @@ use super::xmlbif::read_xmlbif;
 use crate::data::Schema;
 use crate::error::{Error, Place, Result, Shortened};
 use crate::model::{LatentTree, Provenance};
+use crate::spectral::SpectralModel;
 use crate::tree::Tree;
 
 /// Name of the format in messages.
 const FORMAT: &str = "latentree model";
 /// Oldest version this program reads.
 const OLDEST: u64 = 1;
-/// Version this program writes, the newest it knows.
-const NEWEST: u64 = 1;
-/// Oldest reader that can read what this program writes.
-const OLDEST_READER: u64 = 1;
+/// The newest version this program knows: that of spectral models.
+const NEWEST: u64 = 2;
+/// Version of files of models with tables and of trees, which all readers can read.
+const FIRST: u64 = 1;
 /// Maximum file size. Models are far smaller; larger files are rejected before reading, and never written.
 const MAX_BYTES: u64 = 1 << 28;
 /// Most memory that the values of a file may take while it is read.
@@ -62,6 +65,8 @@ const MAX_MEMORY: u64 = 1 << 30;
 pub enum ModelFile {
     /// A tree with its distributions.
     LatentTree(LatentTree),
+    /// A tree with operators instead of distributions.
+    Spectral(SpectralModel),
     /// A tree alone.
     Tree {
         /// The tree.
@@ -79,6 +84,7 @@ impl ModelFile {
     pub fn provenance(&self) -> &Provenance {
         match self {
             Self::LatentTree(model) => model.provenance(),
+            Self::Spectral(model) => model.provenance(),
             Self::Tree { provenance, .. } => provenance,
         }
     }
@@ -124,6 +130,7 @@ impl ModelFile {
     pub fn tree(&self) -> &Tree {
         match self {
             Self::LatentTree(model) => model.tree(),
+            Self::Spectral(model) => model.tree(),
             Self::Tree { tree, .. } => tree,
         }
     }
@@ -135,6 +142,14 @@ impl ModelFile {
     pub fn into_latent_tree(self) -> Result<LatentTree> {
         match self {
             Self::LatentTree(model) => Ok(model),
+            Self::Spectral(model) => Err(Error::data(
+                Place::default(),
+                format!(
+                    "this needs hidden states, and a {} model has none: it answers only about its columns; learn one with \
+                     `parameters.method` moments+em",
+                    model.method().name()
+                ),
+            )),
             Self::Tree { .. } => Err(Error::data(
                 Place::default(),
                 "a model is needed, but this is a tree without tables; learn its parameters first, with this tree as `learn.tree`",
@@ -159,6 +174,7 @@ impl ModelFile {
     fn document(&self) -> Json {
         match self {
             Self::LatentTree(model) => encode::latent_tree(model),
+            Self::Spectral(model) => encode::spectral(model),
             Self::Tree { tree, schema, provenance } => encode::tree(tree, schema.as_deref(), provenance),
         }
     }
@@ -172,6 +188,12 @@ impl ModelFile {
 impl From<LatentTree> for ModelFile {
     fn from(model: LatentTree) -> Self {
         Self::LatentTree(model)
+    }
+}
+
+impl From<SpectralModel> for ModelFile {
+    fn from(model: SpectralModel) -> Self {
+        Self::Spectral(model)
     }
 }
 
@@ -212,7 +234,7 @@ fn print(document: &Json) -> String {
         out.push_str("\": ");
         let levels = match key.as_str() {
             "nodes" | "edges" | "tables" => 1,
-            "schema" => 2,
+            "schema" | "spectral" => 2,
             _ => 0,
         };
         value.print_expanded(&mut out, levels, 1);

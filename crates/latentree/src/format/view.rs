@@ -46,7 +46,10 @@ impl<'a> View<'a> {
 
     pub(super) fn need_model(&self, format: Format) -> Result<&'a LatentTree> {
         self.model.ok_or_else(|| {
-            let problem = format!("a tree without tables cannot be written as {format}; learn its parameters first");
+            let problem = match self.file {
+                Some(ModelFile::Spectral(_)) => format!("a spectral model has no tables, and {format} is a format of tables; learn with `parameters.method` moments+em"),
+                _ => format!("a tree without tables cannot be written as {format}; learn its parameters first"),
+            };
             Error::data(Place::default(), problem)
         })
     }
@@ -68,7 +71,7 @@ impl<'a> From<&'a ModelFile> for View<'a> {
     fn from(file: &'a ModelFile) -> Self {
         let model = match file {
             ModelFile::LatentTree(model) => Some(model),
-            ModelFile::Tree { .. } => None,
+            ModelFile::Spectral(_) | ModelFile::Tree { .. } => None,
         };
         Self { tree: file.tree(), model, file: Some(file) }
     }

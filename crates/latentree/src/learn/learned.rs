@@ -51,6 +51,8 @@ pub struct Learned {
     pub candidates: Vec<CandidateScore>,
     /// Summary of the support of the splits between hidden variables, if they were tested.
     pub splits: Option<SplitSummary>,
+    /// Rows whose estimate by a spectral model was too small; see [`Evaluator`](crate::spectral::Evaluator).
+    pub clipped_rows: Option<u64>,
     /// Passes of EM over the rows.
     pub em_iterations: Option<usize>,
     /// Whether all iterative steps converged.
@@ -95,6 +97,7 @@ impl Learned {
             "candidates": self.candidates,
             "splits": self.splits,
             "em_iterations": self.em_iterations,
+            "clipped_rows": self.clipped_rows,
             "converged": self.converged,
             "interrupted": self.interrupted,
             "warnings": self.warnings,
@@ -106,7 +109,7 @@ impl Learned {
     pub fn model(&self) -> Option<&LatentTree> {
         match &self.file {
             ModelFile::LatentTree(model) => Some(model),
-            ModelFile::Tree { .. } => None,
+            ModelFile::Spectral(_) | ModelFile::Tree { .. } => None,
         }
     }
 
@@ -115,6 +118,10 @@ impl Learned {
     pub fn with_data(mut self, digest: Option<String>, read: Option<Value>) -> Self {
         match &mut self.file {
             ModelFile::LatentTree(model) => {
+                let provenance = Provenance { data_digest: digest, read, ..model.provenance().clone() };
+                *model = model.clone().with_provenance(provenance);
+            }
+            ModelFile::Spectral(model) => {
                 let provenance = Provenance { data_digest: digest, read, ..model.provenance().clone() };
                 *model = model.clone().with_provenance(provenance);
             }

@@ -48,6 +48,7 @@ mod parameters;
 mod recorder;
 mod run;
 mod search;
+mod spectral;
 mod split;
 mod splits;
 mod structure;

@@ -31,7 +31,7 @@ pub(super) struct Fitted {
 }
 
 impl Fitted {
-    fn new(file: ModelFile, structure: &LearnedStructure) -> Self {
+    pub(super) fn new(file: ModelFile, structure: &LearnedStructure) -> Self {
         Self {
             file,
             learner: structure.learner,
@@ -118,6 +118,9 @@ impl Run<'_> {
         };
         if method == ParameterMethod::None {
             return Ok(tree_alone(provenance));
+        }
+        if method.is_spectral() {
+            return self.spectral(structure, provenance, rows);
         }
         let family = self.family(&structure, moments);
         let is_gaussian = family == Some(FamilyByLengths::Gaussian);

@@ -128,6 +128,8 @@ impl LearnOptions {
         match self.selection.criterion {
             Some(Criterion::None) => None,
             Some(criterion) => Some(criterion),
+            // Ranks are those of the data.
+            None if self.parameters.method.is_spectral() => None,
             None if self.parameters.hidden_states == HiddenStates::Auto => Some(by_default),
             None if self.searches_by_default() && !is_tree_given => Some(by_default),
             None => None,
@@ -137,7 +139,7 @@ impl LearnOptions {
     /// Whether a search was requested explicitly.
     pub(super) fn asks_for_search(&self) -> bool {
         matches!(self.selection.criterion, Some(Criterion::Bic | Criterion::Validation))
-            || self.parameters.hidden_states == HiddenStates::Auto
+            || (self.parameters.hidden_states == HiddenStates::Auto && !self.parameters.method.is_spectral())
     }
 
     /// Whether an effort was requested that only a search can use.
@@ -227,8 +229,11 @@ impl LearnOptions {
         let method = self.parameters.method;
         let by_rows = [ParameterMethod::Auto, ParameterMethod::Em, ParameterMethod::MomentsAndEm].contains(&method);
         let refused = |option: &str, problem: &str| Err(Error::option(option, problem));
-        if self.em.start.is_some() && method == ParameterMethod::Moments {
-            return refused("em.start", "`parameters.method` moments has no start; it is for em and moments+em");
+        if self.em.start.is_some() && (method == ParameterMethod::Moments || method.is_spectral()) {
+            return refused(
+                "em.start",
+                "`parameters.method` moments, spectral and hierarchical have no start; it is for em and moments+em",
+            );
         }
         match self.criterion(has_validation, is_tree_given) {
             _ if has_validation && !by_rows => {

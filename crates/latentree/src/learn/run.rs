@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
             ModelFile::LatentTree(model) => {
                 self.likelihood(model, moments, Some(rows)).map(|it| it.1.unwrap_or(f64::NEG_INFINITY))
             }
-            ModelFile::Tree { .. } => Ok(f64::NEG_INFINITY),
+            ModelFile::Spectral(_) | ModelFile::Tree { .. } => Ok(f64::NEG_INFINITY),
         };
         Ok(if bic(&gaussian)? > bic(&found)? { gaussian } else { found })
     }
@@ -256,7 +256,7 @@ impl<'a> Run<'a> {
                 let provenance = Provenance { interrupted: fitted.interrupted, ..model.provenance().clone() };
                 model.with_ordered_states()?.with_provenance(provenance).into()
             }
-            tree @ ModelFile::Tree { .. } => tree,
+            other => other,
         };
         let file = self.with_poor_pairs(file, moments, rows)?;
         let mut free_parameters = None;
@@ -277,6 +277,10 @@ impl<'a> Run<'a> {
                 validation = Some(score.mean_log_likelihood()).filter(|value| value.is_finite());
             }
         }
+        let clipped_rows = match (&file, rows) {
+            (ModelFile::Spectral(model), Some(rows)) => Some(self.spectral_fit(model, rows, &mut log_likelihood)?),
+            _ => None,
+        };
         Ok(Learned {
             file,
             learner: fitted.learner,
@@ -291,6 +295,7 @@ impl<'a> Run<'a> {
             criterion: rows.and_then(|rows| self.criterion_for(rows)),
             candidates: fitted.candidates,
             splits: fitted.splits,
+            clipped_rows,
             em_iterations: fitted.em_iterations,
             converged: fitted.converged && !fitted.interrupted,
             interrupted: fitted.interrupted,

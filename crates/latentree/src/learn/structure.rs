@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::observer::Observer as _;
 use crate::selection::{BicSearch, levels};
 use crate::structure::{
-    LearnedStructure, LearnerName, Resampling, StructureInput, bootstrap_structure, describe_forest, learn_structure,
+    LearnedStructure, LearnerName, Resampling, StructureInput, bootstrap_structure, chain, describe_forest, learn_structure,
 };
 use crate::tree::Tree;
 
@@ -32,6 +32,7 @@ impl Run<'_> {
             (Some(tree), _) => return self.given(tree, moments),
             (None, Some(rows)) if self.options.is_regularised() => self.regularised(rows, &moments.whole)?,
             (None, Some(rows)) if self.options.structure.learner == LearnerName::Levels => self.levels(rows, moments)?,
+            (None, _) if self.options.structure.learner == LearnerName::Chain => self.chain(moments.schema())?,
             (None, _) => self.learned_structure(moments)?,
         };
         self.describe(&learned);
@@ -61,6 +62,16 @@ impl Run<'_> {
             .hidden_states(self.options.parameters.hidden_states.fixed());
         let tree = levels(rows, moments.total_weight(), &search, self.observer)?;
         Ok(LearnedStructure { tree, learner: LearnerName::Levels, estimator: None, penalty: None, converged: true })
+    }
+
+    /// The chain of the columns.
+    fn chain(&self, schema: &Schema) -> Result<LearnedStructure> {
+        if self.options.structure.bootstrap.is_some() {
+            return Err(Error::option("structure.bootstrap", "it is not for chain, which is the same for all rows"));
+        }
+        let names: Vec<&str> = schema.variables().iter().map(|variable| variable.name.as_str()).collect();
+        let tree = chain(&names)?;
+        Ok(LearnedStructure { tree, learner: LearnerName::Chain, estimator: None, penalty: None, converged: true })
     }
 
     /// The tree of a distance matrix.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Alignment, NodeStates};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::spectral::Linkers;
 use crate::tensor::Decomposition;
 
 /// How parameters are found; see [`learn`](crate::learn).
@@ -24,13 +25,32 @@ pub enum ParameterMethod {
     Em,
     /// By EM from what moments give.
     MomentsAndEm,
+    /// No parameters but operators on summaries of branches: [`spectral`](crate::spectral).
+    Spectral,
+    /// The same by hierarchical tensor decomposition.
+    Hierarchical,
     /// The tree alone.
     None,
 }
 
 impl ParameterMethod {
     /// All methods.
-    pub const ALL: [Self; 6] = [Self::Auto, Self::MomentsAndEm, Self::Moments, Self::Em, Self::Distances, Self::None];
+    pub const ALL: [Self; 8] = [
+        Self::Auto,
+        Self::MomentsAndEm,
+        Self::Moments,
+        Self::Em,
+        Self::Distances,
+        Self::Spectral,
+        Self::Hierarchical,
+        Self::None,
+    ];
+
+    /// Whether models have operators instead of tables.
+    #[must_use]
+    pub fn is_spectral(self) -> bool {
+        matches!(self, Self::Spectral | Self::Hierarchical)
+    }
 
     /// The name users write.
     #[must_use]
@@ -41,6 +61,8 @@ impl ParameterMethod {
             Self::Moments => "moments",
             Self::Em => "em",
             Self::MomentsAndEm => "moments+em",
+            Self::Spectral => "spectral",
+            Self::Hierarchical => "hierarchical",
             Self::None => "none",
         }
     }
@@ -124,6 +146,8 @@ pub struct ParameterOptions {
     pub decomposition: Decomposition,
     /// How the labels of hidden states are made to agree.
     pub alignment: Alignment,
+    /// What stands for a branch in a spectral model.
+    pub linkers: Linkers,
 }
 
 impl ParameterOptions {
@@ -135,7 +159,12 @@ impl ParameterOptions {
                 "with `parameters.alignment` huang, all hidden nodes must have the same number of states",
             ));
         }
-        if !self.states.is_empty() && matches!(self.method, ParameterMethod::Distances | ParameterMethod::None) {
+        if self.linkers != Linkers::Stacked && self.method != ParameterMethod::Spectral {
+            return Err(Error::option("parameters.linkers", "it is for `parameters.method` spectral"));
+        }
+        let is_without_states =
+            self.method.is_spectral() || matches!(self.method, ParameterMethod::Distances | ParameterMethod::None);
+        if !self.states.is_empty() && is_without_states {
             return Err(Error::option("parameters.states", "`parameters.method` must be auto, moments, em or moments+em"));
         }
         match self.hidden_states.fixed() {

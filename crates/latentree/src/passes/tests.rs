@@ -10,6 +10,7 @@ use crate::learn::{EmStart, Learned, Learning, ParameterMethod, Source};
 use crate::model::LatentTree;
 use crate::parameters::{MomentOptions, by_moments};
 use crate::simulate::{ParameterFamily, Shape, Simulation};
+use crate::spectral::{SpectralOptions, hierarchical, spectral};
 use crate::structure::LearnerName;
 
 fn model(states: usize, n: usize) -> LatentTree {
@@ -119,6 +120,10 @@ fn written(data: &Dataset, model: &LatentTree) -> Vec<(Dataset, Vec<u8>)> {
     fold(&mut *source, ExpectedCounts::new(Arc::new(model.clone())), &Silent).unwrap();
     fold(&mut *source, PairCounts::of_columns(vec![(0, 1), (2, 3)]), &Silent).unwrap();
     fold(&mut *source, Codes::of(schema, &summary).unwrap(), &Silent).unwrap();
+    let names: Vec<&str> = schema.columns().iter().map(|column| column.name.as_str()).collect();
+    let chain = crate::structure::chain(&names).unwrap();
+    spectral(&chain, &mut *source, &SpectralOptions::new(Some(2)), &Silent).unwrap();
+    hierarchical(&chain, &mut *source, &SpectralOptions::new(Some(2)), &Silent).unwrap();
     drop(source);
     asked.into_inner().unwrap().into_iter().map(|pass| (data.clone(), pass)).collect()
 }

@@ -244,6 +244,7 @@ fn fit(view: View<'_>, options: &PageOptions, computed: Option<&Score>) -> Fit {
     let score = computed.or(options.score.as_ref());
     let tree_provenance = match view.file {
         Some(ModelFile::Tree { provenance, .. }) => Some(provenance),
+        Some(ModelFile::Spectral(model)) => Some(model.provenance()),
         _ => None,
     };
     let provenance = view.model().map(LatentTree::provenance).or(tree_provenance).cloned().unwrap_or_default();

@@ -205,6 +205,7 @@ pub fn learn_structure(
                     ));
                 }
                 LearnerName::Levels => return Err(levels_need_rows()),
+                LearnerName::Chain => return Err(chain_needs_columns()),
                 LearnerName::HiddenChowLiu => {
                     let tree = hidden_chow_liu(&distance_spanning_tree(distances))?;
                     return Ok(LearnedStructure {
@@ -256,6 +257,7 @@ fn from_moments(
             LearnedStructure { tree: hidden_chow_liu(&spanning.tree)?, learner, ..spanning }
         }
         LearnerName::Levels => return Err(levels_need_rows()),
+        LearnerName::Chain => return Err(chain_needs_columns()),
         LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping => {
             return Err(Error::option(
                 "structure.learner",
@@ -269,6 +271,10 @@ fn from_moments(
     };
     learned.estimator = Some(estimator);
     Ok(learned)
+}
+
+fn chain_needs_columns() -> Error {
+    Error::option("structure.learner", "chain is the order of the columns of data; a distance matrix has none")
 }
 
 fn levels_need_rows() -> Error {
@@ -301,6 +307,7 @@ fn learner_for(name: LearnerName, options: &StructureOptions, distances: &Distan
         | LearnerName::ChowLiu
         | LearnerName::HiddenChowLiu
         | LearnerName::Levels
+        | LearnerName::Chain
         | LearnerName::RegularisedRecursiveGrouping
         | LearnerName::RegularisedNeighborJoining
         | LearnerName::Search

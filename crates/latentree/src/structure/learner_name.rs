@@ -39,6 +39,8 @@ pub enum LearnerName {
     HiddenChowLiu,
     /// Islands of variables that one hidden variable explains, islands of islands, and so on, [`levels`](crate::selection::levels).
     Levels,
+    /// A hidden node for each column, in the order of the columns: [`chain`](super::chain).
+    Chain,
     /// Of the candidates of `clrg`, those that raise BIC; see [`scored_candidates`](crate::selection::scored_candidates).
     RegularisedRecursiveGrouping,
     /// Of the candidates of `clnj`, those that raise BIC.
@@ -51,7 +53,7 @@ pub enum LearnerName {
 
 impl LearnerName {
     /// All names that users can choose.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Auto,
         Self::Likelihood,
         Self::ChowLiu,
@@ -66,6 +68,7 @@ impl LearnerName {
         Self::RegularisedNeighborJoining,
         Self::HiddenChowLiu,
         Self::Levels,
+        Self::Chain,
     ];
 
     /// The name users write.
@@ -84,6 +87,7 @@ impl LearnerName {
             Self::ParallelLocalGrouping => "plrg",
             Self::HiddenChowLiu => "hclt",
             Self::Levels => "levels",
+            Self::Chain => "chain",
             Self::RegularisedRecursiveGrouping => "reg-clrg",
             Self::RegularisedNeighborJoining => "reg-clnj",
             Self::Search => "search",

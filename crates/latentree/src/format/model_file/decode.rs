@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::json::Json;
+use super::spectral::Record;
 use super::{FORMAT, ModelFile, NEWEST, OLDEST};
 use crate::data::{Kind, Schema};
 use crate::error::{Error, Place, Result, Shortened};
@@ -22,6 +23,9 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
         None => return Err(fault("field \"format\" is missing; a model file has \"format\": \"latentree\"")),
     }
     check_version(document)?;
+    if text(document, "kind")? == Some("classifier") {
+        return Err(fault("it is a classifier, one model for each label; use it to classify rows"));
+    }
     if let Some(written) = text(document, "checksum")? {
         let found = document.checksum();
         if written != found {
@@ -41,14 +45,9 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
         Some(provenance) => reparse(provenance, "provenance")?,
     };
     let kind = text(document, "kind")?.ok_or_else(|| missing("kind"))?;
-    if !matches!(kind, "latent-tree" | "tree") {
-        let problem = match kind {
-            "spectral" => {
-                "field \"kind\" is \"spectral\", a model without tables, which this operation does not support".to_owned()
-            }
-            _ => format!("field \"kind\" is {:?}; this program knows \"latent-tree\" and \"tree\"", Shortened(kind)),
-        };
-        return Err(fault(problem));
+    if !matches!(kind, "latent-tree" | "tree" | "spectral") {
+        let kind = Shortened(kind);
+        return Err(fault(format!("field \"kind\" is {kind:?}; this program knows \"latent-tree\", \"tree\" and \"spectral\"")));
     }
     let nodes = list(document, "nodes")?;
     let (tree, edges) = read_tree(document, nodes)?;
@@ -65,6 +64,12 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
         }
         roots(document, &tree, None)?;
         return Ok(ModelFile::Tree { tree, schema, provenance });
+    }
+    if kind == "spectral" {
+        let operators = document.get("spectral").ok_or_else(|| missing("spectral"))?;
+        let record: Record = reparse(operators, "spectral")?;
+        roots(document, &tree, None)?;
+        return record.model(tree, schema, provenance).map(ModelFile::Spectral);
     }
     let schema = match schema {
         Some(schema) => schema,

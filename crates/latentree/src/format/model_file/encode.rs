@@ -4,10 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use super::json::Json;
-use super::{NEWEST, OLDEST_READER};
+use super::spectral::Record;
+use super::{FIRST, NEWEST};
 use crate::data::{Kind, Schema};
 use crate::index::NodeIx;
 use crate::model::{Distribution, Domain, Emission, LatentTree, Provenance, Table};
+use crate::spectral::SpectralModel;
 use crate::tree::{Edge, Rooted, Tree};
 
 /// The document of a model with tables.
@@ -54,6 +56,15 @@ pub(super) fn latent_tree(model: &LatentTree) -> Json {
     )
 }
 
+/// The document of a model of operators; the tree is written as seen from its centre.
+pub(super) fn spectral(model: &SpectralModel) -> Json {
+    let (tree, schema) = (model.tree(), model.schema());
+    let nodes = tree.node_ixs().map(|node| node_record(tree, node, Some(schema))).collect();
+    let rooted = (tree.n_nodes() > 0).then(|| Rooted::new(tree, tree.center()));
+    let operators = reparsed(&Record::new(model));
+    document("spectral", Some(schema), nodes, tree, rooted.as_ref(), Some(operators), model.provenance())
+}
+
 /// The document of a tree without tables; it is written as seen from its centre.
 pub(super) fn tree(tree: &Tree, schema: Option<&Schema>, provenance: &Provenance) -> Json {
     let nodes = tree.node_ixs().map(|node| node_record(tree, node, schema)).collect();
@@ -70,10 +81,11 @@ fn document(
     tables: Option<Json>,
     provenance: &Provenance,
 ) -> Json {
+    let version = if kind == "spectral" { NEWEST } else { FIRST };
     let mut fields = vec![
         ("format", Json::text("latentree")),
-        ("version", Json::Unsigned(NEWEST)),
-        ("minimum_version", Json::Unsigned(OLDEST_READER)),
+        ("version", Json::Unsigned(version)),
+        ("minimum_version", Json::Unsigned(version)),
         ("kind", Json::text(kind)),
     ];
     if let Some(schema) = schema {
@@ -99,7 +111,7 @@ fn document(
         }
     }
     if let Some(tables) = tables {
-        fields.push(("tables", tables));
+        fields.push((if kind == "spectral" { "spectral" } else { "tables" }, tables));
     }
     fields.push(("provenance", reparsed(provenance)));
     let mut document = Json::record(fields);

@@ -105,6 +105,7 @@ fn from_moments(name: &LearnerName) -> bool {
             | LearnerName::RegularisedRecursiveGrouping
             | LearnerName::HiddenChowLiu
             | LearnerName::Levels
+            | LearnerName::Chain
     )
 }
 

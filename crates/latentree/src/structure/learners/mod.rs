@@ -2,6 +2,7 @@
 
 mod affinity;
 mod candidates;
+mod chain;
 mod chow_liu;
 mod chow_liu_grouping;
 mod clblind;
@@ -24,6 +25,7 @@ mod top_down;
 #[cfg(test)]
 use super::test_trees;
 pub use candidates::{Candidate, apply};
+pub use chain::chain;
 pub use chow_liu::ChowLiu;
 pub use chow_liu_grouping::candidates;
 pub use clblind::ChowLiuBlind;

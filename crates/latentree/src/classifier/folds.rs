@@ -1,0 +1,81 @@
+//! Cross-validation.
+
+use rand::SeedableRng as _;
+use rand::seq::SliceRandom as _;
+use rand_chacha::ChaCha8Rng;
+
+use super::learn::{Split, target_column};
+use super::{Classifier, Results};
+use crate::data::{Dataset, select_rows};
+use crate::error::{Error, Result, Shortened};
+use crate::learn::Learning;
+use crate::observer::Observer;
+
+/// How well one fold's labels were found by what was learned from the others.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FoldResult {
+    /// Labels of the classifier.
+    pub labels: Vec<String>,
+    /// What was found.
+    pub results: Results,
+}
+
+impl Classifier {
+    /// Learns from all folds of the rows but one, and finds the labels of that one, for each fold. Labels are spread evenly over the folds, rows of a label at random.
+    ///
+    /// # Errors
+    /// As [`learn`](Self::learn); [`Error::Option`] if a label has fewer rows than there are folds.
+    pub fn cross_validate(
+        rows: &Dataset,
+        target: &str,
+        n_folds: usize,
+        learning: &Learning,
+        observer: &dyn Observer,
+    ) -> Result<Vec<FoldResult>> {
+        if n_folds < 2 {
+            return Err(Error::option("learn.folds", format!("{n_folds} given; at least 2 are needed")));
+        }
+        let column = target_column(rows.schema(), target)?;
+        let labels = rows.schema().column(column).kind.labels().unwrap_or_default();
+        let mut of_label: Vec<Vec<u64>> = vec![Vec::new(); labels.len()];
+        for batch in rows.batches() {
+            for row in 0..batch.n_rows {
+                let code = batch.number(row, column);
+                if !code.is_nan() {
+                    of_label[code as usize].push(batch.first_row + row as u64);
+                }
+            }
+        }
+        let mut fold_of = vec![usize::MAX; rows.n_rows() as usize];
+        let mut random = ChaCha8Rng::seed_from_u64(learning.options().seed);
+        let mut next = 0;
+        for (label, mut rows) in labels.iter().zip(of_label) {
+            if !rows.is_empty() && rows.len() < n_folds {
+                let problem = format!(
+                    "label {:?} has {} rows, fewer than {n_folds} folds; use fewer, or leave its rows out",
+                    Shortened(label),
+                    rows.len()
+                );
+                return Err(Error::option("learn.folds", problem));
+            }
+            rows.shuffle(&mut random);
+            for row in rows {
+                fold_of[row as usize] = next % n_folds;
+                next += 1;
+            }
+        }
+        let mut found = Vec::with_capacity(n_folds);
+        for fold in 0..n_folds {
+            let learned = Split::new(rows, target, |row| fold_of[row as usize] != fold && fold_of[row as usize] != usize::MAX)?;
+            let classifier = learned.learned(target, learning, observer)?.classifier;
+            let held_out = rows.batches().iter().map(|batch| {
+                let own: Vec<usize> = (0..batch.n_rows).filter(|&row| fold_of[batch.first_row as usize + row] == fold).collect();
+                select_rows(batch, &own, 0)
+            });
+            let held_out = Dataset::new(std::sync::Arc::clone(rows.schema()), held_out.collect());
+            found.push(FoldResult { labels: classifier.labels.clone(), results: classifier.evaluate(&held_out, None)? });
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,300 @@
+//! A spectral model from rows, by two passes.
+
+use std::sync::Arc;
+
+use super::linkers::{Linkers, Rank, Sides, tables};
+use super::model::{Parts, SpectralEdge, SpectralMethod, SpectralModel, check_discrete, variables_of};
+use super::network::{End, Network};
+use super::pair_tables::{Labels, PairTables};
+use super::triples::{TriplePlan, Triples};
+use crate::data::{BatchSource, Schema};
+use crate::error::{Error, Place, Result};
+use crate::linalg::jacobi_svd;
+use crate::memory::MemoryBudget;
+use crate::model::Provenance;
+use crate::moments::fold;
+use crate::observer::Observer;
+use crate::tree::Tree;
+
+/// Singular values below this share of the largest are not inverted.
+const SINGULAR: f64 = 1e-9;
+/// Most labels of a column.
+const MOST_LABELS: usize = 2000;
+/// Most edges whose lower rank is told one by one.
+const TOLD: usize = 5;
+/// Most rounds of scaling a table to its margins.
+const SCALINGS: usize = 200;
+
+/// Options of [`spectral`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct SpectralOptions {
+    /// Dimensions of every edge, the number of hidden states that are assumed; as many as the data support if `None`.
+    pub hidden_states: Option<usize>,
+    /// What stands for a branch.
+    pub linkers: Linkers,
+    /// Memory that the tables of the first pass may take.
+    pub memory: MemoryBudget,
+}
+
+impl SpectralOptions {
+    /// This many dimensions, or as many as the data support.
+    #[must_use]
+    pub fn new(hidden_states: Option<usize>) -> Self {
+        Self { hidden_states, linkers: Linkers::default(), memory: MemoryBudget::default() }
+    }
+
+    /// What stands for a branch.
+    #[must_use]
+    pub fn linkers(mut self, linkers: Linkers) -> Self {
+        self.linkers = linkers;
+        self
+    }
+
+    /// Memory that the tables of the first pass may take.
+    #[must_use]
+    pub fn memory(mut self, memory: MemoryBudget) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    fn rank(&self) -> Result<Rank> {
+        match self.hidden_states {
+            None => Ok(Rank::Auto),
+            Some(k) if k >= 2 => Ok(Rank::Fixed(k)),
+            Some(k) => Err(Error::option("parameters.hidden_states", format!("{k} given; it must be at least 2"))),
+        }
+    }
+}
+
+/// A spectral model, and what is to be said about it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct SpectralFit {
+    /// The model.
+    pub model: SpectralModel,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// The leading singular values of every edge, and their noise.
+pub(super) type Spectra = Vec<(Vec<f64>, f64)>;
+
+/// What both passes are about.
+pub(super) struct Problem {
+    pub(super) schema: Arc<Schema>,
+    pub(super) tree: Tree,
+    pub(super) network: Network,
+    pub(super) labels: Labels,
+    sides: Sides,
+    linkers: Linkers,
+    rank: Rank,
+}
+
+impl Problem {
+    pub(super) fn new(tree: &Tree, schema: &Arc<Schema>, options: &SpectralOptions) -> Result<Self> {
+        let rank = options.rank()?;
+        check_discrete(schema)?;
+        let labels = Labels::new(schema);
+        if let Some(wide) = labels.n_labels.iter().position(|&n| n > MOST_LABELS) {
+            let problem = format!(
+                "it has {} labels, and spectral methods take {MOST_LABELS} at most; join rare labels (`read.min_count`), or use \
+                 `parameters.method` moments+em",
+                labels.n_labels[wide]
+            );
+            return Err(Error::data(Place::default().column(&schema.variables()[wide].name), problem));
+        }
+        let (network, lengths) = Network::new(tree, &variables_of(tree, schema)?)?;
+        let sides = Sides::new(&network, &lengths, &labels, options.linkers);
+        Ok(Self { schema: Arc::clone(schema), tree: tree.clone(), network, labels, sides, linkers: options.linkers, rank })
+    }
+
+    /// The first pass, before it has seen rows.
+    pub(super) fn first(&self, memory: MemoryBudget) -> Result<PairTables> {
+        let plan = self.sides.pairs(self.labels.clone(), self.linkers);
+        let what = format!("counting {} pairs of columns", plan.n_pairs());
+        memory.check(&what, plan.n_bytes(), "leave out columns or join their rare labels, or use `parameters.linkers` single")?;
+        Ok(tables(plan))
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.schema.variables().iter().map(|variable| variable.name.as_str()).collect()
+    }
+
+    /// Fails if a column was never present, or rows are too few.
+    pub(super) fn check_seen(&self, pairs: &PairTables, rows: f64) -> Result<()> {
+        let names = self.names();
+        if let Some(absent) = pairs.singles.iter().position(|counts| counts.iter().sum::<f64>() <= 0.0) {
+            return Err(Error::data(
+                Place::default().column(names[absent]),
+                "it has no value in any row; leave the column out".to_owned(),
+            ));
+        }
+        if let Rank::Fixed(k) = self.rank
+            && rows < k as f64
+        {
+            let problem =
+                format!("{rows} rows are fewer than the {k} hidden states; use more rows or fewer `parameters.hidden_states`");
+            return Err(Error::data(Place::default(), problem));
+        }
+        Ok(())
+    }
+
+    /// The second pass, before it has seen rows, with the singular values of all edges. `rows` is the number of rows by which noise is judged.
+    pub(super) fn second(&self, pairs: &PairTables, rows: f64) -> Result<(Triples, Spectra, Vec<String>)> {
+        let names = self.names();
+        let describe = |edge: usize| self.network.describe(edge, &self.tree, &names);
+        self.check_seen(pairs, rows)?;
+        let linked = self.sides.linked(pairs, self.linkers, self.rank, rows, describe)?;
+        let mut lowered = Vec::new();
+        if let Rank::Fixed(k) = self.rank {
+            for (edge, linked) in linked.iter().enumerate().filter(|(edge, it)| it.rank < k && !self.network.is_pair(*edge)) {
+                let values: Vec<String> = linked.spectrum.values.iter().take(k - 1).map(|value| format!("{value:.3}")).collect();
+                let values = if values.is_empty() { "none".to_owned() } else { values.join(", ") };
+                lowered.push(format!(
+                    "{}: {} instead of {k} dimensions; canonical correlations {values}, noise {:.3}",
+                    describe(edge),
+                    linked.rank,
+                    linked.spectrum.noise
+                ));
+            }
+        }
+        let warnings = lowered_warning(lowered);
+        let spectra =
+            linked.iter().map(|it| (it.spectrum.values.iter().take(16).copied().collect(), it.spectrum.noise)).collect();
+        let plan = TriplePlan {
+            labels: self.labels.clone(),
+            network: self.network.clone(),
+            ranks: linked.iter().map(|it| it.rank).collect(),
+            summaries: linked.into_iter().map(|it| it.summaries).collect(),
+        };
+        Ok((Triples::new(Arc::new(plan)), spectra, warnings))
+    }
+
+    /// The model of what the second pass has seen.
+    pub(super) fn model(&self, triples: Triples, spectra: Spectra, provenance: Provenance) -> Result<SpectralModel> {
+        let weight = triples.weight;
+        if weight.is_nan() || weight <= 0.0 {
+            return Err(Error::data(Place::default(), "there are no rows with a positive weight to learn from"));
+        }
+        let present: Vec<f64> = triples.singles.iter().map(|counts| counts.iter().sum()).collect();
+        let marginals: Vec<Vec<f64>> = (triples.singles.iter().zip(&present))
+            .map(|(counts, present)| counts.iter().map(|count| count / present.max(f64::MIN_POSITIVE)).collect())
+            .collect();
+        let plan = &triples.plan;
+        let mut edges = Vec::with_capacity(plan.ranks.len());
+        for (edge, (values, noise)) in spectra.into_iter().enumerate() {
+            let k = plan.ranks[edge];
+            let (link, labels) = match self.network.edges[edge] {
+                [End::Variable(a), End::Variable(b)] => {
+                    (Vec::new(), pair_table(&triples.labels[edge], &marginals[a], &marginals[b]))
+                }
+                ends => {
+                    let moments: Vec<f64> = triples.edges[edge].iter().map(|sum| sum / weight).collect();
+                    let link = pseudo_inverse(&moments, k);
+                    let mut labels: Vec<f64> = Vec::new();
+                    for (side, end) in ends.into_iter().enumerate() {
+                        let End::Variable(variable) = end else { continue };
+                        labels = triples.labels[edge].iter().map(|sum| sum / present[variable]).collect();
+                        balance(&mut labels, &marginals[variable], &moments, side);
+                    }
+                    (link, labels)
+                }
+            };
+            edges.push(SpectralEdge { rank: k, link, labels, values, noise, summaries: plan.summaries[edge].clone() });
+        }
+        let joints = triples.joints.iter().map(|sums| sums.iter().map(|sum| sum / weight).collect()).collect();
+        let parts = Parts { method: SpectralMethod::Spectral(self.linkers), weight, marginals, joints, edges };
+        SpectralModel::new(Arc::clone(&self.schema), self.tree.clone(), parts, provenance)
+    }
+}
+
+/// A spectral model of a tree, by two passes over the rows: one finds the summaries of all branches, one their moments.
+///
+/// # Errors
+/// [`Error::Data`] for columns without labels, for too few rows, and for columns that are never present together; [`Error::Tree`] if the tree does not fit the
+/// columns, or a hidden node has fewer than three neighbours; those of the source.
+pub fn spectral(
+    tree: &Tree,
+    source: &mut dyn BatchSource,
+    options: &SpectralOptions,
+    observer: &dyn Observer,
+) -> Result<SpectralFit> {
+    let problem = Problem::new(tree, source.schema(), options)?;
+    observer.stage("summaries", source.n_rows_hint());
+    let pairs = fold(source, problem.first(options.memory)?, observer)?;
+    source.rewind()?;
+    let (triples, spectra, warnings) = problem.second(&pairs, pairs.weight)?;
+    drop(pairs);
+    observer.stage("triples", source.n_rows_hint());
+    let triples = fold(source, triples, observer)?;
+    source.rewind()?;
+    let model = problem.model(triples, spectra, Provenance::default())?;
+    Ok(SpectralFit { model, warnings })
+}
+
+/// What is to be said of edges whose rank was lowered.
+pub(super) fn lowered_warning(mut lowered: Vec<String>) -> Vec<String> {
+    let n = lowered.len();
+    if n == 0 {
+        return Vec::new();
+    }
+    let more = if n > TOLD { format!("; and {} more", n - TOLD) } else { String::new() };
+    lowered.truncate(TOLD);
+    let edges = lowered.join("; ");
+    vec![format!("{n} edges do not support the hidden states that were asked for, and have fewer dimensions: {edges}{more}")]
+}
+
+/// The table of two variables, scaled to their margins: with missing cells, those of the rows that have both are others.
+fn pair_table(sums: &[f64], left: &[f64], right: &[f64]) -> Vec<f64> {
+    let total: f64 = sums.iter().sum();
+    let m = right.len();
+    if total <= 0.0 {
+        return left.iter().flat_map(|p| right.iter().map(move |q| p * q)).collect();
+    }
+    let mut table: Vec<f64> = sums.iter().map(|sum| sum / total).collect();
+    let factor = |wanted: f64, sum: f64| if sum > 0.0 { wanted / sum } else { 0.0 };
+    for _ in 0..SCALINGS {
+        for (row, &p) in table.chunks_exact_mut(m).zip(left) {
+            let factor = factor(p, row.iter().sum());
+            row.iter_mut().for_each(|cell| *cell *= factor);
+        }
+        let mut off: f64 = 0.0;
+        for (column, &q) in right.iter().enumerate() {
+            let factor = factor(q, table[column..].iter().step_by(m).sum());
+            table[column..].iter_mut().step_by(m).for_each(|cell| *cell *= factor);
+            off = off.max((factor - 1.0).abs() * q);
+        }
+        if off < 1e-15 {
+            break;
+        }
+    }
+    table
+}
+
+/// Adjusts `E[1{x = label} s]` of a variable so that all labels together have `E[s]`, and each its own probability: missing cells leave both true only about.
+fn balance(labels: &mut [f64], marginal: &[f64], moments: &[f64], side: usize) {
+    let k = labels.len() / marginal.len();
+    // The other side's summary with the constant of this side.
+    let mean = |b: usize| if side == 0 { moments[b] } else { moments[b * k] };
+    for b in 0..k {
+        let excess: f64 = mean(b) - labels[b..].iter().step_by(k).sum::<f64>();
+        labels[b..].iter_mut().step_by(k).zip(marginal).for_each(|(cell, p)| *cell += p * excess);
+    }
+    labels.iter_mut().step_by(k).zip(marginal).for_each(|(cell, p)| *cell = *p);
+}
+
+/// The inverse of a square matrix on the space where it is not singular.
+pub(super) fn pseudo_inverse(matrix: &[f64], n: usize) -> Vec<f64> {
+    let svd = jacobi_svd(matrix, n, n);
+    let least = SINGULAR * svd.values.first().copied().unwrap_or(0.0);
+    let mut out = vec![0.0; n * n];
+    for (ix, &value) in svd.values.iter().enumerate().filter(|(_, value)| **value > least && **value > 0.0) {
+        for (row, right) in svd.right(ix).iter().enumerate() {
+            for (column, left) in svd.left(ix).iter().enumerate() {
+                out[row * n + column] += right * left / value;
+            }
+        }
+    }
+    out
+}

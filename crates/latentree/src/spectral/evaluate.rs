@@ -1,0 +1,431 @@
+//! Answers of a spectral model: probabilities of rows, conditional distributions, missing cells.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::messages::{Codes, Messages};
+use super::model::SpectralModel;
+use super::pair_tables::Labels;
+use super::plan::Plan;
+use crate::data::{Batch, BatchSource, Block, ColumnData, Schema};
+use crate::error::{Error, Result};
+use crate::observer::Observer;
+
+/// An estimate is at least this share of what independent variables would have.
+const LEAST: f64 = 1e-6;
+/// Rows of a block, and the most numbers in its messages.
+const BLOCK_ROWS: usize = 128;
+const BLOCK_NUMBERS: usize = 1 << 20;
+/// Most combinations of states in a joint distribution.
+const MOST_COMBINATIONS: usize = 1 << 20;
+
+/// A spectral model compiled for evaluation.
+///
+/// Estimates of probabilities are sums of signed numbers and can be negative where the data were few. Estimates below 10⁻⁶ times the product of the single
+/// probabilities count as that, negative entries of conditional distributions as 0; both are counted.
+#[derive(Debug)]
+pub struct Evaluator<'m> {
+    model: &'m SpectralModel,
+    labels: Labels,
+    plan: Plan,
+    /// The estimate of each tree without any evidence, which the others are divided by.
+    totals: Vec<f64>,
+}
+
+/// Log-probabilities of rows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RowScores {
+    /// Of every row.
+    pub values: Vec<f64>,
+    /// Number of rows whose estimate was too small.
+    pub clipped: u64,
+}
+
+/// How well a spectral model explains data.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SpectralScore {
+    /// Number of rows.
+    pub rows: u64,
+    /// Sum of the row weights.
+    pub weight: f64,
+    /// Weighted sum of the rows' log-probabilities.
+    pub log_likelihood: f64,
+    /// Number of rows whose estimate was too small.
+    pub clipped_rows: u64,
+}
+
+impl SpectralScore {
+    /// Adds the rows of a batch.
+    pub fn add(&mut self, batch: &Batch, scores: &RowScores) {
+        for (row, &value) in scores.values.iter().enumerate() {
+            let weight = batch.weight(row);
+            if weight > 0.0 {
+                self.weight += weight;
+                self.log_likelihood += weight * value;
+            }
+        }
+        self.clipped_rows += scores.clipped;
+        self.rows += batch.n_rows as u64;
+    }
+
+    /// Log-likelihood per unit of weight.
+    #[must_use]
+    pub fn mean_log_likelihood(&self) -> f64 {
+        self.log_likelihood / self.weight
+    }
+}
+
+/// Conditional distributions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpectralAnswer {
+    /// Log-probability of the evidence.
+    pub log_evidence: f64,
+    /// Whether the estimate of the evidence was too small.
+    pub is_evidence_clipped: bool,
+    /// For each variable asked for the probabilities of its labels; of a joint distribution one list, the last variable's label running fastest.
+    pub distributions: Vec<Vec<f64>>,
+    /// Number of entries that were negative.
+    pub clipped: u64,
+}
+
+/// Rows with their missing cells filled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpectralImputation {
+    /// The rows.
+    pub batch: Batch,
+    /// Number of entries of conditional distributions that were negative.
+    pub clipped: u64,
+}
+
+impl<'m> Evaluator<'m> {
+    /// Compiles a model.
+    #[must_use]
+    pub fn new(model: &'m SpectralModel) -> Self {
+        let plan = Plan::new(model);
+        let mut own = Self { model, labels: Labels::new(model.schema()), totals: vec![1.0; plan.roots.len()], plan };
+        let nothing: Codes = vec![vec![u32::MAX]; own.plan.marginals.len()];
+        let mut messages = Messages::new(&own.plan);
+        messages.up(&own.plan, &nothing, 1);
+        own.totals = (0..own.plan.roots.len())
+            .map(|root| {
+                let total = messages.root(&own.plan, &nothing, root);
+                let total = total.values[0] * f64::powi(2.0, total.exponents[0]);
+                if total.is_finite() && total > 0.0 { total } else { 1.0 }
+            })
+            .collect();
+        own
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &'m SpectralModel {
+        self.model
+    }
+
+    fn block_rows(&self) -> usize {
+        (BLOCK_NUMBERS / self.plan.n_numbers().max(1)).clamp(1, BLOCK_ROWS)
+    }
+
+    fn check(&self, batch: &Batch) -> Result<()> {
+        let n_columns = self.model.schema().columns().len();
+        let fits = match &batch.block {
+            Block::Dense(columns) => columns.len() == n_columns,
+            Block::Sparse(rows) => rows.columns.iter().all(|&column| (column as usize) < n_columns),
+        };
+        if fits { Ok(()) } else { Err(mismatch("the columns of the batch differ from the model's")) }
+    }
+
+    /// Checks that data have the model's schema.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`].
+    pub fn check_schema(&self, schema: &Schema) -> Result<()> {
+        if **self.model.schema() == *schema {
+            return Ok(());
+        }
+        Err(mismatch("they have other columns, kinds or labels; read the data with the model's schema"))
+    }
+
+    fn over_batch<R: Send>(
+        &self,
+        batch: &Batch,
+        visit: impl Fn(&mut Messages, &Codes, Range<usize>) -> R + Sync,
+    ) -> Result<Vec<R>> {
+        self.check(batch)?;
+        let step = self.block_rows();
+        let blocks: Vec<Range<usize>> =
+            (0..batch.n_rows).step_by(step).map(|start| start..batch.n_rows.min(start + step)).collect();
+        let results = blocks.into_par_iter().map_init(
+            || Messages::new(&self.plan),
+            |messages, rows| {
+                let codes = self.labels.codes(batch, rows.clone());
+                visit(messages, &codes, rows)
+            },
+        );
+        Ok(results.collect())
+    }
+
+    /// Log-probabilities of some rows, and which are clipped. The messages to the roots are then sent.
+    fn scored(&self, messages: &mut Messages, codes: &Codes, n_rows: usize) -> (Vec<f64>, Vec<bool>) {
+        let plan = &self.plan;
+        messages.up(plan, codes, n_rows);
+        let mut floors = vec![vec![LEAST.ln(); n_rows]; plan.roots.len()];
+        let mut is_known = vec![vec![false; n_rows]; plan.roots.len()];
+        for (variable, codes) in codes.iter().enumerate() {
+            let root = plan.root_of[variable];
+            for (row, &code) in codes.iter().enumerate() {
+                if let Some(ln) = plan.ln_floor[variable].get(code as usize) {
+                    floors[root][row] += ln;
+                    is_known[root][row] = true;
+                }
+            }
+        }
+        let (mut values, mut clipped) = (vec![0.0; n_rows], vec![false; n_rows]);
+        for (root, total) in self.totals.iter().enumerate() {
+            let found = messages.root(plan, codes, root);
+            for row in (0..n_rows).filter(|&row| is_known[root][row]) {
+                let estimate = found.values[row] / total;
+                let ln = if estimate > 0.0 {
+                    estimate.ln() + f64::from(found.exponents[row]) * std::f64::consts::LN_2
+                } else {
+                    f64::NEG_INFINITY
+                };
+                let floor = floors[root][row];
+                let is_sound = ln >= floor && ln.is_finite();
+                clipped[row] |= !is_sound;
+                values[row] += if is_sound { ln } else { floor };
+            }
+        }
+        (values, clipped)
+    }
+
+    /// The estimates themselves, of any sign, in tests.
+    #[cfg(test)]
+    pub(crate) fn raw(&self, batch: &Batch) -> Result<Vec<f64>> {
+        let total: f64 = self.totals.iter().product();
+        Ok(self.unnormalised(batch)?.into_iter().map(|value| value / total).collect())
+    }
+
+    /// The same without their division by what they sum to.
+    #[cfg(test)]
+    pub(crate) fn unnormalised(&self, batch: &Batch) -> Result<Vec<f64>> {
+        let blocks = self.over_batch(batch, |messages, codes, rows| {
+            messages.up(&self.plan, codes, rows.len());
+            let mut values = vec![1.0; rows.len()];
+            for root in 0..self.plan.roots.len() {
+                let found = messages.root(&self.plan, codes, root);
+                for (value, (own, exponent)) in values.iter_mut().zip(found.values.iter().zip(&found.exponents)) {
+                    *value *= own * f64::powi(2.0, *exponent);
+                }
+            }
+            values
+        })?;
+        Ok(blocks.concat())
+    }
+
+    /// Log-probability of every row of a batch that has the model's schema. Missing cells are summed out.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the batch has other columns.
+    pub fn log_likelihood(&self, batch: &Batch) -> Result<RowScores> {
+        let blocks = self.over_batch(batch, |messages, codes, rows| self.scored(messages, codes, rows.len()))?;
+        let mut scores = RowScores::default();
+        for (values, clipped) in blocks {
+            scores.values.extend(values);
+            scores.clipped += clipped.into_iter().filter(|&it| it).count() as u64;
+        }
+        Ok(scores)
+    }
+
+    /// Log-probability of all rows of a source that has the model's schema; `per_row` gets every batch's values in order.
+    ///
+    /// # Errors
+    /// Those of the source and of `per_row`, [`Error::Mismatch`], [`Error::Cancelled`].
+    pub fn score(
+        &self,
+        source: &mut dyn BatchSource,
+        observer: &dyn Observer,
+        mut per_row: impl FnMut(&Batch, &[f64]) -> Result<()>,
+    ) -> Result<SpectralScore> {
+        self.check_schema(source.schema())?;
+        observer.stage("score", source.n_rows_hint());
+        let mut score = SpectralScore::default();
+        while let Some(batch) = source.next_batch()? {
+            if observer.cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let scores = self.log_likelihood(&batch)?;
+            per_row(&batch, &scores.values)?;
+            score.add(&batch, &scores);
+            observer.progress(score.rows);
+        }
+        Ok(score)
+    }
+
+    fn codes_of(&self, evidence: &[Option<usize>]) -> Result<Codes> {
+        if evidence.len() != self.plan.marginals.len() {
+            return Err(mismatch("the evidence has another number of variables"));
+        }
+        Ok(evidence.iter().map(|label| vec![label.map_or(u32::MAX, |label| label as u32)]).collect())
+    }
+
+    /// The conditional distribution of each of some variables; `evidence` has the known label of every variable.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the evidence has another number of variables.
+    pub fn query(&self, evidence: &[Option<usize>], of: &[usize]) -> Result<SpectralAnswer> {
+        let codes = self.codes_of(evidence)?;
+        let mut messages = Messages::new(&self.plan);
+        let (values, is_clipped) = self.scored(&mut messages, &codes, 1);
+        messages.down(&self.plan, &codes);
+        let mut clipped = 0;
+        let distributions = of.iter().map(|&variable| match evidence[variable] {
+            Some(label) => (0..self.plan.marginals[variable].len()).map(|x| f64::from(u8::from(x == label))).collect(),
+            None => {
+                let mut belief = messages.belief(&self.plan, variable);
+                clipped += self.settle(variable, &mut belief);
+                belief
+            }
+        });
+        let distributions = distributions.collect();
+        Ok(SpectralAnswer { log_evidence: values[0], is_evidence_clipped: is_clipped[0], distributions, clipped })
+    }
+
+    /// Makes a distribution of numbers that are proportional to estimates; the number of negative ones.
+    fn settle(&self, variable: usize, belief: &mut [f64]) -> u64 {
+        let (negative, is_left) = distribution(belief);
+        if !is_left {
+            belief.copy_from_slice(&self.plan.marginals[variable]);
+        }
+        negative
+    }
+
+    /// The joint conditional distribution of some variables.
+    ///
+    /// # Errors
+    /// [`Error::Query`] if a variable is asked for twice or there are more than a million combinations.
+    pub fn joint(&self, evidence: &[Option<usize>], of: &[usize]) -> Result<SpectralAnswer> {
+        if let Some(ix) = (0..of.len()).find(|&ix| of[..ix].contains(&of[ix])) {
+            let name = &self.model.schema().variables()[of[ix]].name;
+            return Err(Error::query(format!("{name:?} is asked for twice")));
+        }
+        let n_labels: Vec<usize> = of.iter().map(|&variable| self.plan.marginals[variable].len()).collect();
+        let n = n_labels.iter().try_fold(1_usize, |n, &labels| n.checked_mul(labels).filter(|&n| n <= MOST_COMBINATIONS));
+        let n =
+            n.ok_or_else(|| Error::query(format!("more than {MOST_COMBINATIONS} combinations of states; ask for fewer nodes")))?;
+        let answer = self.query(evidence, &[])?;
+        let label_of = |combination: usize, ix: usize| combination / n_labels[ix + 1..].iter().product::<usize>() % n_labels[ix];
+        let step = self.block_rows();
+        let blocks: Vec<Range<usize>> = (0..n).step_by(step).map(|start| start..n.min(start + step)).collect();
+        let found: Vec<(Vec<f64>, Vec<bool>)> = blocks
+            .into_par_iter()
+            .map(|range| {
+                let mut codes: Codes =
+                    evidence.iter().map(|label| vec![label.map_or(u32::MAX, |label| label as u32); range.len()]).collect();
+                let mut is_possible = vec![true; range.len()];
+                for (ix, &variable) in of.iter().enumerate() {
+                    for (row, combination) in range.clone().enumerate() {
+                        let label = label_of(combination, ix);
+                        is_possible[row] &= evidence[variable].is_none_or(|known| known == label);
+                        codes[variable][row] = label as u32;
+                    }
+                }
+                let (values, clipped) = self.scored(&mut Messages::new(&self.plan), &codes, range.len());
+                let zero = |(value, possible): (f64, &bool)| if *possible { value } else { f64::NEG_INFINITY };
+                (values.into_iter().zip(&is_possible).map(zero).collect(), clipped)
+            })
+            .collect();
+        let clipped = found.iter().flat_map(|it| &it.1).filter(|&&it| it).count() as u64;
+        let values: Vec<f64> = found
+            .into_iter()
+            .flat_map(|(values, clipped)| {
+                values.into_iter().zip(clipped).map(|(value, clipped)| if clipped { f64::NEG_INFINITY } else { value })
+            })
+            .collect();
+        let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut table: Vec<f64> =
+            values.iter().map(|value| if largest.is_finite() { (value - largest).exp() } else { 0.0 }).collect();
+        if !distribution(&mut table).1 {
+            let of_label = |combination: usize| {
+                let p = |(ix, &variable): (usize, &usize)| match evidence[variable] {
+                    Some(known) => f64::from(u8::from(known == label_of(combination, ix))),
+                    None => self.plan.marginals[variable][label_of(combination, ix)],
+                };
+                of.iter().enumerate().map(p).product()
+            };
+            table = (0..n).map(of_label).collect();
+        }
+        Ok(SpectralAnswer { distributions: vec![table], clipped, ..answer })
+    }
+
+    /// The batch with every missing cell filled by its most probable label. The result is dense.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the batch has other columns.
+    pub fn impute(&self, batch: &Batch) -> Result<SpectralImputation> {
+        let schema = self.model.schema();
+        let blocks = self.over_batch(batch, |messages, codes, rows| {
+            let n = rows.len();
+            let is_missing = |variable: usize, row: usize| codes[variable][row] as usize >= self.plan.marginals[variable].len();
+            let mut filled = codes.clone();
+            let mut clipped = 0;
+            let wanted: Vec<usize> = (0..codes.len()).filter(|&it| (0..n).any(|row| is_missing(it, row))).collect();
+            if !wanted.is_empty() {
+                messages.up(&self.plan, codes, n);
+                messages.down(&self.plan, codes);
+            }
+            for variable in wanted {
+                let belief = messages.belief(&self.plan, variable);
+                for row in (0..n).filter(|&row| is_missing(variable, row)) {
+                    let mut own: Vec<f64> = belief[row..].iter().step_by(n).copied().collect();
+                    clipped += self.settle(variable, &mut own);
+                    let best = own
+                        .iter()
+                        .enumerate()
+                        .fold((0, f64::NEG_INFINITY), |top, (ix, &p)| if p > top.1 { (ix, p) } else { top });
+                    filled[variable][row] = best.0 as u32;
+                }
+            }
+            (filled, clipped)
+        })?;
+        let mut columns: Vec<ColumnData> =
+            schema.columns().iter().map(|column| ColumnData::for_kind(&column.kind, batch.n_rows)).collect();
+        let mut clipped = 0;
+        for (filled, count) in blocks {
+            clipped += count;
+            for (variable, codes) in schema.variables().iter().zip(filled) {
+                let column = &mut columns[variable.columns[0].get()];
+                codes.into_iter().for_each(|code| column.push_code(Some(code)));
+            }
+        }
+        let batch = Batch {
+            first_row: batch.first_row,
+            n_rows: batch.n_rows,
+            block: Block::Dense(columns),
+            weights: batch.weights.clone(),
+        };
+        Ok(SpectralImputation { batch, clipped })
+    }
+}
+
+/// Sets negative entries to 0 and the sum to 1; the number of negative ones, and whether something was left.
+fn distribution(values: &mut [f64]) -> (u64, bool) {
+    let mut negative = 0;
+    for value in values.iter_mut() {
+        if !(*value >= 0.0 && value.is_finite()) {
+            negative += 1;
+            *value = 0.0;
+        }
+    }
+    let sum: f64 = values.iter().sum();
+    let is_left = sum > 0.0 && sum.is_finite();
+    if is_left {
+        values.iter_mut().for_each(|value| *value /= sum);
+    }
+    (negative, is_left)
+}
+
+fn mismatch(problem: &str) -> Error {
+    Error::Mismatch { left: "the model".to_owned(), right: "the data".to_owned(), problem: problem.to_owned() }
+}

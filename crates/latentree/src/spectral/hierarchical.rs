@@ -1,0 +1,424 @@
+//! Hierarchical tensor decomposition (Song, Ishteva, Parikh, Xing and Park, 2013).
+//!
+//! The table of all columns is split at one edge of the tree after the other: its unfolding P, with the patterns of one side as rows and those of the other as columns,
+//! becomes `(P B) M (Aᵀ P)`, where B and A sum out all columns of a side but one, its linker. `M` is not the inverse of `Aᵀ P B` but the matrix of rank k' that minimises
+//! `‖P − P B M Aᵀ P‖` (equation 6), so that a k' below the true rank costs no more than Theorem 4 allows. The two factors are tables of fewer columns, and are split in turn.
+//!
+//! Only patterns that occur are looked at. A row with a missing cell is left out where the column is in the table that is split.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::estimate::{Problem, SpectralFit, SpectralOptions};
+use super::linkers::{Linkers, Numbers, Rank};
+use super::model::{Parts, SpectralEdge, SpectralMethod, SpectralModel};
+use super::network::{End, Network};
+use super::pair_tables::{PairPlan, PairTables};
+use super::patterns::Patterns;
+use crate::data::BatchSource;
+use crate::error::{Error, Place, Result};
+use crate::linalg::{Matrix, jacobi_svd, symmetric_eigen};
+use crate::model::Provenance;
+use crate::moments::{Accumulator as _, fold};
+use crate::observer::Observer;
+use crate::tree::Tree;
+
+/// Linkers that are compared on each side.
+const CANDIDATES: usize = 8;
+/// Eigenvalues of a Gram matrix, squares of singular values, below this share of the largest are taken for zero.
+const NEGLIGIBLE: f64 = 1e-13;
+/// Singular values below this share of the largest are taken for zero.
+const SINGULAR: f64 = 1e-9;
+
+/// A spectral model of a tree by hierarchical tensor decomposition. The distinct rows are kept in memory.
+///
+/// # Errors
+/// As [`spectral`](super::spectral()); [`Error::Data`] also if no row has all columns of a table that is to be split.
+pub fn hierarchical(
+    tree: &Tree,
+    source: &mut dyn BatchSource,
+    options: &SpectralOptions,
+    observer: &dyn Observer,
+) -> Result<SpectralFit> {
+    let problem = Problem::new(tree, source.schema(), &options.linkers(Linkers::Single))?;
+    let n = problem.labels.n_labels.len() as u64;
+    if let Some(rows) = source.n_rows_hint() {
+        options.memory.check(
+            "the distinct rows",
+            rows.saturating_mul(6 * n + 24),
+            "use `parameters.method` spectral, or fewer rows",
+        )?;
+    }
+    let pairs = (0..problem.labels.n_labels.len()).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
+    let plan = PairPlan::new(problem.labels.clone(), pairs);
+    options.memory.check("tables of all pairs of columns", plan.n_bytes(), "use `parameters.method` spectral")?;
+    observer.stage("pairs", source.n_rows_hint());
+    let pairs = fold(source, PairTables::new(Arc::new(plan)), observer)?;
+    source.rewind()?;
+    problem.check_seen(&pairs, pairs.weight)?;
+    observer.stage("patterns", source.n_rows_hint());
+    let patterns = fold(source, Patterns::new(problem.labels.clone()), observer)?.finish()?;
+    source.rewind()?;
+    observer.stage("decomposition", None);
+    let rows = pairs.weight;
+    decompose(&problem, &pairs, patterns, rows, options)
+}
+
+/// The decomposition of distinct rows. `rows` is the number of rows by which noise is judged.
+pub(super) fn decompose(
+    problem: &Problem,
+    pairs: &PairTables,
+    patterns: Patterns,
+    rows: f64,
+    options: &SpectralOptions,
+) -> Result<SpectralFit> {
+    let (columns, weights) = patterns.into_columns();
+    let network = &problem.network;
+    let mut splitter = Splitter {
+        problem,
+        network,
+        numbers: Numbers::new(pairs, rows),
+        columns,
+        weights,
+        rank: options.hidden_states.map_or(Rank::Auto, Rank::Fixed),
+        rows,
+        factors: vec![None; network.edges.len()],
+        lowered: Vec::new(),
+    };
+    let marginals = splitter.numbers.shares().to_vec();
+    let mut joints = vec![Vec::new(); network.joints.len()];
+    let mut seen = vec![false; network.joints.len()];
+    for joint in 0..network.joints.len() {
+        if !seen[joint] {
+            let piece = piece_around(network, joint);
+            piece.iter().for_each(|&joint| seen[joint] = true);
+            splitter.split(piece, &HashMap::new(), &mut joints)?;
+        }
+    }
+    let mut edges = Vec::with_capacity(network.edges.len());
+    for (edge, ends) in network.edges.iter().enumerate() {
+        edges.push(match (splitter.factors[edge].take(), ends) {
+            (Some(factor), _) => {
+                let k = factor.rank;
+                SpectralEdge {
+                    rank: k,
+                    link: (0..k * k).map(|at| f64::from(u8::from(at / k == at % k))).collect(),
+                    labels: factor.labels,
+                    values: factor.values,
+                    noise: factor.noise,
+                    summaries: Default::default(),
+                }
+            }
+            (None, [End::Variable(a), End::Variable(b)]) => SpectralEdge {
+                rank: 1,
+                link: Vec::new(),
+                labels: splitter.table(&[*a, *b])?.1,
+                values: Vec::new(),
+                noise: 0.0,
+                summaries: Default::default(),
+            },
+            (None, _) => unreachable!("all edges of joints are split"),
+        });
+    }
+    let warnings = super::estimate::lowered_warning(std::mem::take(&mut splitter.lowered));
+    let weight = pairs.weight;
+    let parts = Parts { method: SpectralMethod::Hierarchical, weight, marginals, joints, edges };
+    let model = SpectralModel::new(Arc::clone(&problem.schema), problem.tree.clone(), parts, Provenance::default())?;
+    Ok(SpectralFit { model, warnings })
+}
+
+/// What an edge was split into.
+#[derive(Clone)]
+struct Factor {
+    rank: usize,
+    /// The linker of each side, and what its labels are multiplied by in the factor of the other side.
+    linkers: [usize; 2],
+    maps: [Matrix; 2],
+    /// Of an edge between a variable and a joint.
+    labels: Vec<f64>,
+    values: Vec<f64>,
+    noise: f64,
+}
+
+struct Splitter<'a> {
+    problem: &'a Problem,
+    network: &'a Network,
+    numbers: Numbers<'a>,
+    columns: Vec<Vec<u16>>,
+    weights: Vec<f64>,
+    rank: Rank,
+    rows: f64,
+    factors: Vec<Option<Factor>>,
+    lowered: Vec<String>,
+}
+
+/// The joints that are reached from one without passing a variable.
+fn piece_around(network: &Network, joint: usize) -> Vec<usize> {
+    let mut piece = vec![joint];
+    let mut at = 0;
+    while at < piece.len() {
+        for edge in network.joints[piece[at]] {
+            for end in network.edges[edge] {
+                if let End::Joint(next) = end
+                    && !piece.contains(&next)
+                {
+                    piece.push(next);
+                }
+            }
+        }
+        at += 1;
+    }
+    piece
+}
+
+impl Splitter<'_> {
+    /// The variable that stands for what is beyond an edge of a piece.
+    fn column(&self, edge: usize, joint: usize, cut: &HashMap<usize, usize>) -> Option<usize> {
+        let beyond = self.network.edges[edge][1 - self.network.side(edge, End::Joint(joint))];
+        cut.get(&edge).copied().or(match beyond {
+            End::Variable(variable) => Some(variable),
+            End::Joint(_) => None,
+        })
+    }
+
+    /// The columns of a part of a piece.
+    fn columns_of(&self, part: &[usize], cut: &HashMap<usize, usize>) -> Vec<usize> {
+        let ports = part.iter().flat_map(|&joint| self.network.joints[joint].map(|edge| (edge, joint)));
+        ports.filter_map(|(edge, joint)| self.column(edge, joint, cut)).collect()
+    }
+
+    /// Splits a piece until single joints are left; `cut` has the linker beyond each edge that is cut already.
+    fn split(&mut self, piece: Vec<usize>, cut: &HashMap<usize, usize>, joints: &mut [Vec<f64>]) -> Result<()> {
+        if let [joint] = piece[..] {
+            return self.finish(joint, cut, joints);
+        }
+        // The edge that makes the two parts most alike in size.
+        let inside = |edge: usize| match self.network.edges[edge] {
+            [End::Joint(a), End::Joint(b)] => piece.contains(&a) && piece.contains(&b) && !cut.contains_key(&edge),
+            _ => false,
+        };
+        let mut best: Option<(usize, usize, Vec<usize>)> = None;
+        for &joint in &piece {
+            for edge in self.network.joints[joint] {
+                let side = self.network.side(edge, End::Joint(joint));
+                if side != 0 || !inside(edge) {
+                    continue;
+                }
+                let mut part = vec![joint];
+                let mut at = 0;
+                while at < part.len() {
+                    for other in self.network.joints[part[at]] {
+                        if other == edge || !inside(other) {
+                            continue;
+                        }
+                        let next = self.network.edges[other][1 - self.network.side(other, End::Joint(part[at]))];
+                        if let End::Joint(next) = next
+                            && !part.contains(&next)
+                        {
+                            part.push(next);
+                        }
+                    }
+                    at += 1;
+                }
+                let smaller = part.len().min(piece.len() - part.len());
+                if best.as_ref().is_none_or(|it| (smaller, std::cmp::Reverse(edge)) > (it.0, std::cmp::Reverse(it.1))) {
+                    best = Some((smaller, edge, part));
+                }
+            }
+        }
+        let (_, edge, left) = best.expect("a piece of several joints has an edge");
+        let right: Vec<usize> = piece.iter().copied().filter(|joint| !left.contains(joint)).collect();
+        let sides = [self.columns_of(&left, cut), self.columns_of(&right, cut)];
+        let factor = self.factor(edge, &sides)?;
+        let linkers = factor.linkers;
+        self.factors[edge] = Some(factor);
+        for (side, part) in [left, right].into_iter().enumerate() {
+            let mut cut = cut.clone();
+            cut.insert(edge, linkers[1 - side]);
+            self.split(part, &cut, joints)?;
+        }
+        Ok(())
+    }
+
+    /// The last tables: those of the variables at a joint, and that of the joint itself.
+    fn finish(&mut self, joint: usize, cut: &HashMap<usize, usize>, joints: &mut [Vec<f64>]) -> Result<()> {
+        let mut cut = cut.clone();
+        for edge in self.network.joints[joint] {
+            if cut.contains_key(&edge) {
+                continue;
+            }
+            let side = self.network.side(edge, End::Joint(joint));
+            let own = self.column(edge, joint, &cut).expect("an edge that is not cut ends at a variable");
+            let others = self.network.joints[joint].into_iter().filter(|&it| it != edge);
+            let others: Vec<usize> = others.filter_map(|edge| self.column(edge, joint, &cut)).collect();
+            let sides = if side == 0 { [others, vec![own]] } else { [vec![own], others] };
+            let mut factor = self.factor(edge, &sides)?;
+            // The variable's own factor: its labels with the linker of the joint's side.
+            let linker = factor.linkers[side];
+            let (shape, cells) = self.table(&[own, linker])?;
+            factor.labels = Matrix::new(shape[0], shape[1], cells).times(&factor.maps[side]).cells().to_vec();
+            cut.insert(edge, own);
+            self.factors[edge] = Some(factor);
+        }
+        let edges = self.network.joints[joint];
+        let linkers = edges.map(|edge| cut[&edge]);
+        let (shape, mut cells) = self.table(&linkers)?;
+        // Every number of linkers becomes one of summaries, one port after the other: the first is the slowest, and becomes the fastest.
+        let mut sizes = shape;
+        for edge in edges {
+            let side = self.network.side(edge, End::Joint(joint));
+            let map = &self.factors[edge].as_ref().expect("the edge is split").maps[1 - side];
+            let rest = cells.len() / sizes[0];
+            let mut next = vec![0.0; rest * map.n_cols()];
+            for (label, row) in cells.chunks_exact(rest).enumerate() {
+                for (at, &cell) in row.iter().enumerate().filter(|it| *it.1 != 0.0) {
+                    let out = &mut next[at * map.n_cols()..(at + 1) * map.n_cols()];
+                    out.iter_mut().zip(map.row(label)).for_each(|(out, it)| *out += cell * it);
+                }
+            }
+            cells = next;
+            sizes.rotate_left(1);
+            sizes[2] = map.n_cols();
+        }
+        joints[joint] = cells;
+        Ok(())
+    }
+
+    /// Rows in which all of these columns are present, and their weight.
+    fn complete(&self, columns: &[usize]) -> Result<(Vec<usize>, f64)> {
+        let n_labels = &self.problem.labels.n_labels;
+        let is_complete = |row: &usize| columns.iter().all(|&it| usize::from(self.columns[it][*row]) < n_labels[it]);
+        let rows: Vec<usize> = (0..self.weights.len()).filter(is_complete).collect();
+        let total: f64 = rows.iter().map(|&row| self.weights[row]).sum();
+        if total > 0.0 {
+            return Ok((rows, total));
+        }
+        let names: Vec<&str> = columns.iter().take(5).map(|&it| self.problem.schema.variables()[it].name.as_str()).collect();
+        let problem = format!(
+            "no row has a value in all of {} columns ({}{}), which the hierarchical method needs; use `parameters.method` spectral",
+            columns.len(),
+            names.join(", "),
+            if columns.len() > 5 { ", …" } else { "" }
+        );
+        Err(Error::data(Place::default(), problem))
+    }
+
+    /// The table of two or three columns, the last running fastest; its shape.
+    fn table(&self, columns: &[usize]) -> Result<([usize; 3], Vec<f64>)> {
+        let (rows, total) = self.complete(columns)?;
+        let mut shape = [1; 3];
+        shape.iter_mut().zip(columns).for_each(|(size, &column)| *size = self.problem.labels.n_labels[column]);
+        let mut cells = vec![0.0; shape.iter().product()];
+        for row in rows {
+            let at =
+                columns.iter().zip(&shape).fold(0, |at, (&column, &size)| at * size + usize::from(self.columns[column][row]));
+            cells[at] += self.weights[row] / total;
+        }
+        Ok((shape, cells))
+    }
+
+    /// The number of each of some rows' patterns in some columns, and how many there are.
+    fn patterns(&self, columns: &[usize], rows: &[usize]) -> (Vec<u32>, usize) {
+        let mut ids: HashMap<Vec<u16>, u32> = HashMap::new();
+        let mut pattern = Vec::with_capacity(columns.len());
+        let mut found = Vec::with_capacity(rows.len());
+        for &row in rows {
+            pattern.clear();
+            pattern.extend(columns.iter().map(|&column| self.columns[column][row]));
+            let next = ids.len() as u32;
+            found.push(match ids.get(&pattern) {
+                Some(&id) => id,
+                None => {
+                    ids.insert(pattern.clone(), next);
+                    next
+                }
+            });
+        }
+        (found, ids.len())
+    }
+
+    /// Linkers and M of an edge whose sides are these columns.
+    fn factor(&mut self, edge: usize, sides: &[Vec<usize>; 2]) -> Result<Factor> {
+        let (rows, total) = self.complete(&sides.concat())?;
+        let [left, right] = [0, 1].map(|side| &sides[side][..sides[side].len().min(CANDIDATES)]);
+        let pairs = left.iter().flat_map(|&a| right.iter().map(move |&b| (a, b)));
+        let linked = pairs.map(|(a, b)| ([a, b], self.numbers.linked(&[a], &[b], self.rank, self.rows)));
+        let last = |it: &super::linkers::Linked| it.rank.checked_sub(2).map_or(0.0, |ix| it.spectrum.values[ix]);
+        let (linkers, linked) = linked
+            .reduce(|best, it| if (it.1.rank, last(&it.1)) > (best.1.rank, last(&best.1)) { it } else { best })
+            .expect("both sides have columns");
+        let n = linkers.map(|linker| self.problem.labels.n_labels[linker]);
+        let of_side = [0, 1].map(|side| self.patterns(&sides[side], &rows));
+        // P B, patterns of side 0 by labels of side 1's linker, and (Aᵀ P)ᵀ.
+        let mut thin = [vec![0.0; of_side[0].1 * n[1]], vec![0.0; of_side[1].1 * n[0]]];
+        for (at, &row) in rows.iter().enumerate() {
+            let weight = self.weights[row] / total;
+            for side in 0..2 {
+                let label = usize::from(self.columns[linkers[1 - side]][row]);
+                thin[side][of_side[side].0[at] as usize * n[1 - side] + label] += weight;
+            }
+        }
+        let mut core = Matrix::zeros(n[1], n[0]);
+        for (at, &row) in rows.iter().enumerate() {
+            let weight = self.weights[row] / total;
+            let [a, b] = [0, 1].map(|side| {
+                let size = n[1 - side];
+                &thin[side][of_side[side].0[at] as usize * size..][..size]
+            });
+            for (i, x) in a.iter().enumerate().filter(|it| *it.1 != 0.0) {
+                core.row_mut(i).iter_mut().zip(b).for_each(|(cell, y)| *cell += weight * x * y);
+            }
+        }
+        let whitening = [0, 1].map(|side| {
+            let size = n[1 - side];
+            let thin = &thin[side];
+            let mut gram = vec![0.0; size * size];
+            for row in thin.chunks_exact(size) {
+                for (i, x) in row.iter().enumerate().filter(|it| *it.1 != 0.0) {
+                    gram[i * size..(i + 1) * size].iter_mut().zip(row).for_each(|(cell, y)| *cell += x * y);
+                }
+            }
+            orthonormal(&gram, size)
+        });
+        let inner = whitening[0].transposed_times(&core).times(&whitening[1]);
+        let svd = jacobi_svd(inner.cells(), inner.n_rows(), inner.n_cols());
+        let largest = svd.values.first().copied().unwrap_or(0.0);
+        let there = svd.values.iter().take_while(|&&value| value > SINGULAR * largest && value > 0.0).count().max(1);
+        let rank = match self.rank {
+            Rank::Fixed(k) => k.min(there),
+            Rank::Auto => linked.rank.min(there),
+        };
+        if let Rank::Fixed(k) = self.rank
+            && rank < k
+        {
+            let values: Vec<String> = svd.values.iter().take(k).map(|value| format!("{value:.3e}")).collect();
+            let names: Vec<&str> = self.problem.schema.variables().iter().map(|variable| variable.name.as_str()).collect();
+            let edge = self.network.describe(edge, &self.problem.tree, &names);
+            self.lowered.push(format!("{edge}: {rank} instead of {k} dimensions; singular values {}", values.join(", ")));
+        }
+        let map = |whitening: &Matrix, vector: &dyn Fn(usize) -> Vec<f64>| {
+            let vectors: Vec<Vec<f64>> = (0..rank).map(vector).collect();
+            Matrix::from_fn(whitening.n_rows(), rank, |i, c| {
+                let along: f64 = whitening.row(i).iter().zip(&vectors[c]).map(|(w, u)| w * u).sum();
+                along * svd.values.get(c).copied().unwrap_or(0.0).sqrt()
+            })
+        };
+        let maps = [
+            map(&whitening[0], &|c| if c < svd.values.len() { svd.left(c).to_vec() } else { vec![0.0; inner.n_rows()] }),
+            map(&whitening[1], &|c| if c < svd.values.len() { svd.right(c).to_vec() } else { vec![0.0; inner.n_cols()] }),
+        ];
+        // The first stands for labels of side 1's linker, in the factor of side 0.
+        let [of_one, of_zero] = maps;
+        let maps = [of_zero, of_one];
+        let values = linked.spectrum.values.iter().take(16).copied().collect();
+        Ok(Factor { rank, linkers, maps, labels: Vec::new(), values, noise: linked.spectrum.noise })
+    }
+}
+
+/// `W` with `Wᵀ G W = 1` on the space where a Gram matrix is not zero, as columns.
+fn orthonormal(gram: &[f64], n: usize) -> Matrix {
+    let Some((values, vectors)) = symmetric_eigen(gram, n) else { return Matrix::zeros(n, 0) };
+    let largest = values.iter().copied().fold(0.0, f64::max);
+    let kept: Vec<usize> = (0..n).filter(|&ix| values[ix] > NEGLIGIBLE * largest && values[ix] > 0.0).collect();
+    Matrix::from_fn(n, kept.len(), |i, c| vectors[kept[c] * n + i] / values[kept[c]].sqrt())
+}

@@ -1,0 +1,208 @@
+//! The first pass: tables of the pairs of variables that summaries are found from.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::coordinates::split;
+use crate::data::{Batch, Block, ColumnData, Schema};
+use crate::error::Result;
+use crate::moments::Accumulator;
+use crate::moments::sums::{from_bytes, mismatch, to_bytes};
+
+/// Rows that are looked at together.
+pub(super) const STRIP: usize = 2048;
+
+/// The columns of discrete variables.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Labels {
+    /// The column of each variable.
+    columns: Vec<usize>,
+    /// The number of labels of each variable.
+    pub(super) n_labels: Vec<usize>,
+}
+
+impl Labels {
+    /// Of a schema whose variables are all discrete and scalar.
+    pub(super) fn new(schema: &Schema) -> Self {
+        let columns = schema.variables().iter().map(|variable| variable.columns[0].get()).collect();
+        let n_labels = schema.variable_ixs().map(|ix| schema.scalar_kind(ix).and_then(|kind| kind.n_states()).unwrap_or(0));
+        Self { columns, n_labels: n_labels.collect() }
+    }
+
+    /// The codes of some rows by variable; a missing cell is the number of the variable's labels.
+    pub(super) fn codes(&self, batch: &Batch, rows: std::ops::Range<usize>) -> Vec<Vec<u32>> {
+        match &batch.block {
+            Block::Dense(columns) => {
+                let of = |(&column, &n): (&usize, &usize)| -> Vec<u32> {
+                    let code = |code: u32| if (code as usize) < n { code } else { n as u32 };
+                    match &columns[column] {
+                        ColumnData::Codes8(codes) => codes[rows.clone()].iter().map(|&it| code(u32::from(it))).collect(),
+                        ColumnData::Codes(codes) => codes[rows.clone()].iter().map(|&it| code(it)).collect(),
+                        ColumnData::Reals(values) => {
+                            values[rows.clone()].iter().map(|it| code(if it.is_nan() { u32::MAX } else { *it as u32 })).collect()
+                        }
+                    }
+                };
+                self.columns.iter().zip(&self.n_labels).map(of).collect()
+            }
+            Block::Sparse(sparse) => {
+                let mut variable_of = vec![usize::MAX; self.columns.iter().max().map_or(0, |most| most + 1)];
+                self.columns.iter().enumerate().for_each(|(variable, &column)| variable_of[column] = variable);
+                let mut out = vec![vec![0; rows.len()]; self.columns.len()];
+                for (at, row) in rows.enumerate() {
+                    for (column, value) in sparse.row(row) {
+                        let variable = variable_of[column];
+                        let n = self.n_labels[variable];
+                        let code = if value.is_nan() { n } else { (value as usize).min(n) };
+                        out[variable][at] = code as u32;
+                    }
+                }
+                out
+            }
+        }
+    }
+}
+
+/// Which pairs are counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PairPlan {
+    pub(super) labels: Labels,
+    /// Pairs of variables, the smaller first, in their order.
+    pairs: Vec<(usize, usize)>,
+    /// Where the table of each begins.
+    starts: Vec<usize>,
+}
+
+impl PairPlan {
+    pub(super) fn new(labels: Labels, mut pairs: Vec<(usize, usize)>) -> Self {
+        pairs.sort_unstable();
+        pairs.dedup();
+        let mut starts = vec![0];
+        for &(a, b) in &pairs {
+            starts.push(starts[starts.len() - 1] + (labels.n_labels[a] + 1) * (labels.n_labels[b] + 1));
+        }
+        Self { labels, pairs, starts }
+    }
+
+    /// Bytes of the tables.
+    pub(super) fn n_bytes(&self) -> u64 {
+        8 * self.starts[self.pairs.len()] as u64
+    }
+
+    pub(super) fn n_pairs(&self) -> usize {
+        self.pairs.len()
+    }
+}
+
+/// Tables of pairs, those of missing cells included.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PairTables {
+    pub(super) plan: Arc<PairPlan>,
+    pub(super) weight: f64,
+    /// Weight of each label of every variable.
+    pub(super) singles: Vec<Vec<f64>>,
+    cells: Vec<f64>,
+}
+
+impl PairTables {
+    pub(super) fn new(plan: Arc<PairPlan>) -> Self {
+        let singles = plan.labels.n_labels.iter().map(|&n| vec![0.0; n]).collect();
+        Self { weight: 0.0, singles, cells: vec![0.0; plan.starts[plan.pairs.len()]], plan }
+    }
+
+    /// Calls `visit` with the weight of every pair of labels that are both present, the first variable's first.
+    pub(super) fn each(&self, a: usize, b: usize, mut visit: impl FnMut(usize, usize, f64)) {
+        let (first, second) = (a.min(b), a.max(b));
+        let place = self.plan.pairs.binary_search(&(first, second)).expect("the pair is counted");
+        let (n, m) = (self.plan.labels.n_labels[first], self.plan.labels.n_labels[second]);
+        let cells = &self.cells[self.plan.starts[place]..self.plan.starts[place + 1]];
+        for (x, row) in cells.chunks_exact(m + 1).take(n).enumerate() {
+            for (y, &weight) in row[..m].iter().enumerate() {
+                if a == first { visit(x, y, weight) } else { visit(y, x, weight) }
+            }
+        }
+    }
+
+    /// Fills the table of a pair, in tests with exact moments.
+    #[cfg(test)]
+    pub(super) fn fill(&mut self, mut table: impl FnMut(usize, usize) -> Vec<Vec<f64>>) {
+        let plan = Arc::clone(&self.plan);
+        for (place, &(a, b)) in plan.pairs.iter().enumerate() {
+            let m = plan.labels.n_labels[b] + 1;
+            for (x, row) in table(a, b).into_iter().enumerate() {
+                self.cells[plan.starts[place] + x * m..][..row.len()].copy_from_slice(&row);
+            }
+        }
+    }
+
+    /// The share of rows in which a variable is present.
+    pub(super) fn share(&self, variable: usize) -> f64 {
+        self.singles[variable].iter().sum::<f64>() / self.weight
+    }
+}
+
+impl Accumulator for PairTables {
+    type Output = Self;
+
+    const NAME: &'static str = "spectral-pairs";
+
+    fn observe(&mut self, batch: &Batch) -> Result<()> {
+        let plan = Arc::clone(&self.plan);
+        for first in (0..batch.n_rows).step_by(STRIP) {
+            let rows = first..(first + STRIP).min(batch.n_rows);
+            let codes = plan.labels.codes(batch, rows.clone());
+            let weights: Vec<f64> = rows.map(|row| batch.weight(row)).collect();
+            for (sums, codes) in self.singles.iter_mut().zip(&codes) {
+                let present = codes.iter().zip(&weights).filter(|(code, _)| (**code as usize) < sums.len());
+                let mut add = vec![0.0; sums.len()];
+                present.for_each(|(&code, weight)| add[code as usize] += weight);
+                sums.iter_mut().zip(add).for_each(|(sum, add)| *sum += add);
+            }
+            let tables = split(&mut self.cells, &plan.starts);
+            tables.into_par_iter().zip(&plan.pairs).for_each(|(table, &(a, b))| {
+                let m = plan.labels.n_labels[b] + 1;
+                for ((&x, &y), weight) in codes[a].iter().zip(&codes[b]).zip(&weights) {
+                    table[x as usize * m + y as usize] += weight;
+                }
+            });
+            self.weight += weights.iter().sum::<f64>();
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, other: Self) -> Result<()> {
+        if self.plan != other.plan {
+            return Err(mismatch());
+        }
+        self.weight += other.weight;
+        self.cells.iter_mut().zip(&other.cells).for_each(|(own, other)| *own += other);
+        crate::moments::sums::add_all(&mut self.singles, &other.singles);
+        Ok(())
+    }
+
+    fn empty(&self) -> Self {
+        Self::new(Arc::clone(&self.plan))
+    }
+
+    fn finish(self) -> Result<Self> {
+        Ok(self)
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        to_bytes(self)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let read: Self = from_bytes(bytes)?;
+        let plan = &read.plan;
+        let n_variables = plan.labels.n_labels.len();
+        let is_sound = plan.labels.columns.len() == n_variables
+            && plan.pairs.iter().all(|&(a, b)| a < b && b < n_variables)
+            && **plan == PairPlan::new(plan.labels.clone(), plan.pairs.clone())
+            && read.cells.len() == plan.starts[plan.pairs.len()]
+            && read.singles.iter().map(Vec::len).eq(plan.labels.n_labels.iter().copied());
+        if is_sound { Ok(read) } else { Err(mismatch()) }
+    }
+}

@@ -1,0 +1,229 @@
+//! A spectral model compiled for evaluation: who sends messages to whom, through which operators.
+//!
+//! A message is what a side of an edge has to say about a row. To a joint it is the vector μ for which `E[1{row's side} f] = μᵀ E[s f]`, whatever f is of the
+//! other side; to a variable it is the probability of the side given each of the variable's labels.
+
+use super::model::SpectralModel;
+use super::network::{End, Network};
+use crate::linalg::Matrix;
+
+/// What turns what comes in at one end of an edge into the message to the other end.
+#[derive(Debug)]
+pub(super) enum Operator {
+    /// At a joint: for all numbers of both other messages, the numbers of the message.
+    Joint {
+        /// The other edges.
+        from: [usize; 2],
+        /// Sizes of their messages.
+        sizes: [usize; 2],
+        tensor: Vec<f64>,
+    },
+    /// At a variable: the message of each label, and that of all labels together.
+    Variable {
+        variable: usize,
+        /// The other edges.
+        from: Vec<usize>,
+        rows: Vec<f64>,
+        all: Vec<f64>,
+    },
+}
+
+/// A root, and how its tree is evaluated there.
+#[derive(Debug)]
+pub(super) enum Root {
+    Joint { edges: [usize; 3], sizes: [usize; 3], tensor: Vec<f64> },
+    Variable(usize),
+}
+
+/// The schedule.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// Sizes of the messages from side 0 and side 1 of every edge.
+    pub(super) sizes: Vec<[usize; 2]>,
+    /// Their operators.
+    pub(super) operators: Vec<[Operator; 2]>,
+    /// Messages towards the roots, (edge, side) in an order in which each has what it needs.
+    pub(super) up: Vec<(usize, usize)>,
+    pub(super) roots: Vec<Root>,
+    /// The tree of the forest that each variable is in, by its root.
+    pub(super) root_of: Vec<usize>,
+    /// Edges at every variable.
+    pub(super) edges_of: Vec<Vec<usize>>,
+    pub(super) marginals: Vec<Vec<f64>>,
+    /// `ln p` of each label; a label that was not seen has that of half a row.
+    pub(super) ln_floor: Vec<Vec<f64>>,
+    /// The side of an edge at which a variable is.
+    sides: Vec<[End; 2]>,
+}
+
+impl Plan {
+    pub(super) fn new(model: &SpectralModel) -> Self {
+        let (network, parts) = (&model.network, &model.parts);
+        let incidence = network.incidence();
+        let edges_of: Vec<Vec<usize>> = (0..network.n_variables).map(|it| incidence.of_variable(it).to_vec()).collect();
+        let n_labels = |variable: usize| parts.marginals[variable].len();
+        let size = |edge: usize, side: usize| match network.edges[edge][1 - side] {
+            End::Variable(variable) => n_labels(variable),
+            End::Joint(_) => parts.edges[edge].rank,
+        };
+        let sizes = (0..network.edges.len()).map(|edge| [size(edge, 0), size(edge, 1)]).collect();
+        let compile = |edge: usize, side: usize| compiled(model, &edges_of, edge, side);
+        let operators = (0..network.edges.len()).map(|edge| [compile(edge, 0), compile(edge, 1)]).collect();
+        let (up, root_ends, root_of) = schedule(network, &edges_of);
+        let root = |end: End| match end {
+            End::Variable(variable) => Root::Variable(variable),
+            End::Joint(joint) => {
+                let edges = network.joints[joint];
+                Root::Joint { edges, sizes: edges.map(|edge| parts.edges[edge].rank), tensor: parts.joints[joint].clone() }
+            }
+        };
+        let least = 0.5 / parts.weight.max(1.0);
+        Self {
+            sizes,
+            operators,
+            up,
+            roots: root_ends.into_iter().map(root).collect(),
+            root_of,
+            edges_of,
+            ln_floor: parts
+                .marginals
+                .iter()
+                .map(|marginal| marginal.iter().map(|&p| if p > 0.0 { p } else { least }.ln()).collect())
+                .collect(),
+            marginals: parts.marginals.clone(),
+            sides: network.edges.clone(),
+        }
+    }
+
+    /// The side of an edge from which messages to a variable come.
+    pub(super) fn side_towards(&self, edge: usize, variable: usize) -> usize {
+        usize::from(self.sides[edge][0] == End::Variable(variable))
+    }
+
+    /// The side of an edge from which messages to the sender at (edge, side) come, for another of its edges.
+    pub(super) fn side_into(&self, from: usize, edge: usize, side: usize) -> usize {
+        usize::from(self.sides[from][0] == self.sides[edge][side])
+    }
+
+    /// The side of an edge from which messages come to a root joint.
+    pub(super) fn side_into_root(&self, edge: usize, edges: &[usize; 3]) -> usize {
+        let other = edges.iter().find(|&&it| it != edge).expect("a joint has three edges");
+        let shared = self.sides[edge].iter().position(|end| self.sides[*other].contains(end)).expect("they meet at the joint");
+        1 - shared
+    }
+
+    /// Numbers of all messages of a row.
+    pub(super) fn n_numbers(&self) -> usize {
+        self.sizes.iter().flatten().sum()
+    }
+}
+
+/// The operator of the message from a side of an edge.
+fn compiled(model: &SpectralModel, edges_of: &[Vec<usize>], edge: usize, side: usize) -> Operator {
+    let (network, parts) = (&model.network, &model.parts);
+    let (own, k) = (&parts.edges[edge], parts.edges[edge].rank);
+    // A row for each number of the message from the sums over the other branches, which are moments with the receiver's summary.
+    let solved = |row: usize, column: usize| if side == 0 { own.link[column * k + row] } else { own.link[row * k + column] };
+    match network.edges[edge][side] {
+        End::Joint(joint) => {
+            let edges = network.joints[joint];
+            let port = edges.iter().position(|&it| it == edge).expect("the joint is the edge's end");
+            let from = [edges[(port + 1) % 3], edges[(port + 2) % 3]];
+            let ranks = edges.map(|edge| parts.edges[edge].rank);
+            let strides = [ranks[1] * ranks[2], ranks[2], 1];
+            let to_message: Matrix = match network.edges[edge][1 - side] {
+                End::Joint(_) => Matrix::from_fn(k, k, solved),
+                // To a variable: by label, divided by the label's probability.
+                End::Variable(variable) => {
+                    let marginal = &parts.marginals[variable];
+                    let readout = Matrix::from_fn(marginal.len(), k, |x, b| {
+                        if marginal[x] > 0.0 { own.labels[x * k + b] / marginal[x] } else { 0.0 }
+                    });
+                    readout.times(&Matrix::from_fn(k, k, solved))
+                }
+            };
+            let (a, b) = ((port + 1) % 3, (port + 2) % 3);
+            let mut tensor = Vec::with_capacity(ranks[a] * ranks[b] * to_message.n_rows());
+            for i in 0..ranks[a] {
+                for j in 0..ranks[b] {
+                    for row in 0..to_message.n_rows() {
+                        let sum = |c: usize| {
+                            to_message.row(row)[c] * parts.joints[joint][i * strides[a] + j * strides[b] + c * strides[port]]
+                        };
+                        tensor.push((0..k).map(sum).sum());
+                    }
+                }
+            }
+            Operator::Joint { from, sizes: [ranks[a], ranks[b]], tensor }
+        }
+        End::Variable(variable) => {
+            let from = edges_of[variable].iter().copied().filter(|&it| it != edge).collect();
+            let n = parts.marginals[variable].len();
+            let (n_out, rows): (usize, Vec<f64>) = match network.edges[edge][1 - side] {
+                End::Joint(_) => {
+                    let cell = |x: usize, a: usize| (0..k).map(|b| own.labels[x * k + b] * solved(a, b)).sum();
+                    (k, (0..n).flat_map(|x| (0..k).map(move |a| (x, a))).map(|(x, a)| cell(x, a)).collect())
+                }
+                End::Variable(other) => {
+                    let marginal = &parts.marginals[other];
+                    let m = marginal.len();
+                    let cell = |x: usize, y: usize| {
+                        let joint = if side == 0 { own.labels[x * m + y] } else { own.labels[y * n + x] };
+                        if marginal[y] > 0.0 { joint / marginal[y] } else { 0.0 }
+                    };
+                    (m, (0..n).flat_map(|x| (0..m).map(move |y| (x, y))).map(|(x, y)| cell(x, y)).collect())
+                }
+            };
+            let all = (0..n_out).map(|a| rows[a..].iter().step_by(n_out).sum()).collect();
+            Operator::Variable { variable, from, rows, all }
+        }
+    }
+}
+
+/// Messages towards roots, the roots, and the root of every variable. A root is the middle of a longest path, so that few messages wait for others.
+fn schedule(network: &Network, edges_of: &[Vec<usize>]) -> (Vec<(usize, usize)>, Vec<End>, Vec<usize>) {
+    let edges_at = |end: End| match end {
+        End::Variable(variable) => edges_of[variable].as_slice(),
+        End::Joint(joint) => network.joints[joint].as_slice(),
+    };
+    // Breadth first from an end: vertices with the edge by which they are reached.
+    let walk = |start: End| -> Vec<(End, Option<usize>)> {
+        let mut order = vec![(start, None)];
+        let mut at = 0;
+        while at < order.len() {
+            let (end, above) = order[at];
+            for &edge in edges_at(end).iter().filter(|&&edge| Some(edge) != above) {
+                order.push((network.edges[edge][1 - network.side(edge, end)], Some(edge)));
+            }
+            at += 1;
+        }
+        order
+    };
+    let (mut up, mut roots, mut root_of) = (Vec::new(), Vec::new(), vec![usize::MAX; network.n_variables]);
+    for variable in 0..network.n_variables {
+        if root_of[variable] != usize::MAX {
+            continue;
+        }
+        let far = walk(End::Variable(variable)).last().expect("a walk begins somewhere").0;
+        let order = walk(far);
+        // From the farthest back to the middle.
+        let mut path = vec![order[order.len() - 1].0];
+        let above_of: std::collections::HashMap<End, Option<usize>> = order.iter().copied().collect();
+        while let Some(edge) = above_of[&path[path.len() - 1]] {
+            let end = path[path.len() - 1];
+            path.push(network.edges[edge][1 - network.side(edge, end)]);
+        }
+        let root = path[path.len() / 2];
+        let order = walk(root);
+        for &(end, above) in order.iter().rev() {
+            if let End::Variable(variable) = end {
+                root_of[variable] = roots.len();
+            }
+            if let Some(edge) = above {
+                up.push((edge, network.side(edge, end)));
+            }
+        }
+        roots.push(root);
+    }
+    (up, roots, root_of)
+}

@@ -1,0 +1,6 @@
+mod exact;
+mod file;
+mod hierarchical;
+mod models;
+mod population;
+mod rows;
