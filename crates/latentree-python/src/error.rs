@@ -49,7 +49,7 @@ const PHRASES: [(&str, &str); 10] = [
 ];
 
 /// The options of learning and the arguments that set them.
-pub(crate) const ARGUMENTS: [(&str, &str); 25] = [
+pub(crate) const ARGUMENTS: [(&str, &str); 26] = [
     ("structure.learner", "structure"),
     ("structure.contract", "contract"),
     ("structure.collapse", "collapse"),
