@@ -46,6 +46,14 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
             "spectral" => {
                 "field \"kind\" is \"spectral\", a model without tables, which this operation does not support".to_owned()
             }
+            "topics" => {
+                "field \"kind\" is \"topics\": documents mix topics, which no tree of variables can say; use infer for the shares of topics and score \
+                 for a bound of the likelihood"
+                    .to_owned()
+            }
+            "clusters" => {
+                "field \"kind\" is \"clusters\", a hierarchy of rows and no distribution; use infer to assign rows and export for the tree".to_owned()
+            }
             _ => format!("field \"kind\" is {:?}; this program knows \"latent-tree\" and \"tree\"", Shortened(kind)),
         };
         return Err(fault(problem));
