@@ -115,7 +115,7 @@ fn read(text: &str) -> Value {
 
 /// How the command line spells the options of a message.
 pub(crate) fn with_flags(message: &str) -> String {
-    const OTHERS: [&str; 6] = ["read", "learn", "sample", "export", "read_model", "impute"];
+    const OTHERS: [&str; 8] = ["read", "learn", "sample", "export", "read_model", "impute", "mixture", "cluster"];
     latentree::spelled(message, |path| {
         // What the command line itself refuses has its spelling already.
         if path.starts_with('-') || path == "output" {

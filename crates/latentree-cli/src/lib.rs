@@ -8,6 +8,7 @@ mod args;
 mod commands;
 mod group_file;
 mod learn_options;
+mod mixture_args;
 mod printer;
 mod signals;
 

@@ -6,6 +6,7 @@ mod groups;
 mod harness;
 mod learn;
 mod meaning;
+mod mixture;
 mod moments_for_tree;
 mod parts;
 mod rows;

@@ -36,7 +36,6 @@ struct Leaf {
     node: usize,
     depth: usize,
     rows: Vec<u32>,
-    sums: Sums,
     split: Option<Split>,
 }
 
@@ -76,7 +75,7 @@ pub fn fit_clusters(rows: &dyn Rows, options: &ClusterOptions, observer: &dyn Ob
     let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(&schema)), observer)?.finish()?;
     check(&summary, family)?;
     let has_numbers = schema.columns().iter().any(|column| column.kind == Kind::Continuous);
-    let scaling = if has_numbers || family == MixtureFamily::Categorical { Scaling::Standardised } else { Scaling::None };
+    let scaling = if family == MixtureFamily::Categorical { Scaling::Standardised } else { Scaling::None };
     let features = Features::new(&schema, scaling, &summary);
     let table = Table::read(rows, &features, observer)?;
     let likelihood = Likelihood::new(&features, family);
@@ -170,17 +169,22 @@ impl Growth<'_> {
         let split = if is_last { None } else { self.split(&rows, &sums) };
         self.nodes.push((
             ClusterNode { name, parent, children: None, size: rows.len() as u64, relevant: Vec::new(), rule: None },
-            sums.clone(),
+            sums,
         ));
-        self.leaves.push(Leaf { node, depth, rows, sums, split });
+        self.leaves.push(Leaf { node, depth, rows, split });
     }
 
     fn split(&self, rows: &[u32], all: &Sums) -> Option<Split> {
         if rows.len() < 2 * self.options.min_size.max(1) || all.weight <= 0.0 {
             return None;
         }
+        let splits = self.splitter.rules(rows, all).into_iter().filter_map(|rule| self.split_by(rule, rows, all));
+        splits.reduce(|best, other| if other.gain > best.gain { other } else { best })
+    }
+
+    /// What a rule makes of rows; `None` if a side is too small.
+    fn split_by(&self, mut rule: SplitRule, rows: &[u32], all: &Sums) -> Option<Split> {
         let Splitter { table, likelihood, .. } = &self.splitter;
-        let mut rule = self.splitter.rule(rows, all)?;
         let vectors = table.vectors();
         let divide = |rule: &SplitRule| -> [Vec<u32>; 2] {
             let (first, second) = rows.iter().partition(|&&row| rule.side(&vectors, row as usize) == 0);

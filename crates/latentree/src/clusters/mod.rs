@@ -6,7 +6,7 @@
 //!
 //! - [`SplitMethod::Alignment`] (`d-sidiwo`, Algorithm 5): rows go to the direction they are more aligned with. Raw moments, no model. Where there
 //!   are continuous columns, rows are measured from the mean of the node, with a constant as one more feature, so that the origin of the
-//!   numbers does not matter.
+//!   numbers does not matter; each of the leading directions of the covariance is refined by EM, and the split that gains most is taken.
 //! - [`SplitMethod::Model`] (`sidiwo`, Algorithm 4): the directions are pseudo-centres of a mixture of two, and rows go to the more probable one.
 //!
 //! EM may refine the two sides of each split (§6.3). Every inner node keeps its rule, so that new rows are assigned as the old ones were. For

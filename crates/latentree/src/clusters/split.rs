@@ -9,10 +9,12 @@ use crate::model::{Linear, SplitRule};
 use crate::tensor::two_component_angle;
 
 /// Rounds of the range finder, and the change at which it ends.
-const ROUNDS: usize = 60;
-const SETTLED: f64 = 1e-7;
+const ROUNDS: usize = 30;
+const SETTLED: f64 = 1e-5;
 /// Features up to which the second moment of a node may be a matrix.
 const MOST_DENSE: usize = 1000;
+/// Directions of numbers that are tried.
+const DIRECTIONS: usize = 3;
 /// What the second eigenvalue must exceed of the first.
 const SINGULAR: f64 = 1e-12;
 
@@ -37,15 +39,21 @@ struct Plane {
 }
 
 impl Splitter<'_> {
-    /// The rule that splits these rows of the table; `None` if their moments do not tell two sides apart.
-    pub(super) fn rule(&self, rows: &[u32], all: &Sums) -> Option<SplitRule> {
+    /// Rules that may split these rows of the table: one, or one for each of a few directions of numbers; none if the moments do not tell two
+    /// sides apart.
+    pub(super) fn rules(&self, rows: &[u32], all: &Sums) -> Vec<SplitRule> {
         let corrected = self.method == SplitMethod::Model && self.family.is_counts();
-        let plane = if self.affine { self.affine_plane(rows, all)? } else { self.plane(rows, corrected)? };
-        let slices = self.slices(rows, &plane, corrected, all);
+        let planes = if self.affine { self.affine_planes(rows, all) } else { self.plane(rows, corrected).into_iter().collect() };
+        planes.iter().filter_map(|plane| self.rule(rows, all, plane, corrected)).collect()
+    }
+
+    /// The rule of two coordinates.
+    fn rule(&self, rows: &[u32], all: &Sums, plane: &Plane, corrected: bool) -> Option<SplitRule> {
+        let slices = self.slices(rows, plane, corrected, all);
         let (sine, cosine) = two_component_angle(&slices).sin_cos();
         let turn = [[cosine, sine], [-sine, cosine]];
         let rule = match self.method {
-            SplitMethod::Model if !self.affine => self.pseudo_centres(&plane, &turn, all)?,
+            SplitMethod::Model if !self.affine => self.pseudo_centres(plane, &turn, all)?,
             _ => {
                 let side = |o: [f64; 2]| Linear {
                     offset: o[0] * plane.offsets[0] + o[1] * plane.offsets[1],
@@ -54,7 +62,8 @@ impl Splitter<'_> {
                 SplitRule::Alignment { sides: turn.map(side) }
             }
         };
-        if !self.em && !(self.method == SplitMethod::Model && self.affine) {
+        // One direction of numbers rarely is the border of two clusters: EM turns it.
+        if !self.em && !self.affine {
             return Some(rule);
         }
         let vectors = self.table.vectors();
@@ -74,17 +83,18 @@ impl Splitter<'_> {
         Some(Plane { whitener, offsets: [0.0; 2], values: [first, second] })
     }
 
-    /// The leading direction of the covariance, and a constant.
-    fn affine_plane(&self, rows: &[u32], all: &Sums) -> Option<Plane> {
+    /// The leading directions of the covariance, each with a constant.
+    fn affine_planes(&self, rows: &[u32], all: &Sums) -> Vec<Plane> {
         let mean: Vec<f64> = all.first.iter().map(|sum| sum / all.weight).collect();
-        let leading = self.leading(rows, 1, false, Some(&mean))?;
-        let value = leading.values[0];
-        if value <= SINGULAR * all.squares.iter().sum::<f64>() / all.weight || value <= 0.0 {
-            return None;
-        }
-        let direction: Vec<f64> = leading.vectors[0].iter().map(|x| x / value.sqrt()).collect();
-        let offset = -direction.iter().zip(&mean).map(|(x, y)| x * y).sum::<f64>();
-        Some(Plane { whitener: direction.into_iter().map(|x| [x, 0.0]).collect(), offsets: [offset, 1.0], values: [value, 1.0] })
+        let Some(leading) = self.leading(rows, DIRECTIONS, false, Some(&mean)) else { return Vec::new() };
+        let least = SINGULAR * all.squares.iter().sum::<f64>() / all.weight;
+        let plane = |(&value, vector): (&f64, &Vec<f64>)| {
+            let direction: Vec<f64> = vector.iter().map(|x| x / value.sqrt()).collect();
+            let offset = -direction.iter().zip(&mean).map(|(x, y)| x * y).sum::<f64>();
+            let whitener = direction.into_iter().map(|x| [x, 0.0]).collect();
+            Plane { whitener, offsets: [offset, 1.0], values: [value, 1.0] }
+        };
+        leading.values.iter().zip(&leading.vectors).filter(|it| *it.0 > least && *it.0 > 0.0).map(plane).collect()
     }
 
     /// Leading eigenvectors of the second moment of rows, or of their covariance.
@@ -107,7 +117,8 @@ impl Splitter<'_> {
             let n = vectors.features(row as usize).len();
             (sum.0 + n, sum.1 + n * n)
         });
-        if d <= MOST_DENSE && squares / 2 < 300 * cells.max(d) {
+        // A round costs d² with the matrix, which costs the squares once, and twice the cells without.
+        if d <= MOST_DENSE && d * d + squares / ROUNDS < 2 * cells {
             let dense = table.sums(rows, d * d, |vectors, row, weight, out| {
                 for (i, x) in vectors.row(row) {
                     let own = &mut out[i * d..(i + 1) * d];
@@ -147,7 +158,7 @@ impl Splitter<'_> {
             finish(block, width, &mut image);
             Ok::<_, ()>(image)
         };
-        LeadingEigen::by_products(d, wanted, self.seed, ROUNDS, 1e-4, products).ok().flatten()
+        LeadingEigen::by_products(d, wanted, self.seed, ROUNDS, SETTLED, products).ok().flatten()
     }
 
     /// The whitened slices of the third moment, `[h₁₁, h₁₂, h₂₂]` for each feature.

@@ -89,11 +89,12 @@ fn documents(seed: u64, n: usize) -> (Dataset, Vec<usize>) {
     let (d, k) = (100, 8);
     let topics: Vec<Vec<f64>> = (0..k)
         .map(|c| {
+            // Words of all four topics of a half, of two of them, and of the other two.
+            let (half, word) = (c / 4, [0.13, 0.26, 0.39, 0.5]);
             let high = |i: usize| {
-                let half = i * 2 / d == c / 4;
-                let fourth = (i * 4 / d) % 2 == (c / 2) % 2;
-                let eighth = (i * 8 / d) % 2 == c % 2;
-                usize::from(half) + usize::from(fourth) + usize::from(eighth) >= 2
+                let place = i as f64 / d as f64 - 0.5 * half as f64;
+                let block = word.iter().position(|end| place < *end).unwrap_or(3);
+                place >= 0.0 && [true, c % 2 == 0, c % 4 < 2, c % 4 >= 2][block]
             };
             let cells: Vec<f64> = (0..d).map(|i| if high(i) { 0.7 } else { 0.1 } + rng.random_range(0.0..0.1)).collect();
             let sum: f64 = cells.iter().sum();

@@ -21,7 +21,7 @@ pub(crate) struct LeadingEigen {
 }
 
 impl LeadingEigen {
-    /// Of a dense matrix, exact up to a few hundred rows and by subspace iteration to a relative change of 1e-10 above.
+    /// Of a dense matrix, exact up to a few hundred rows and by subspace iteration to a relative change of 1e-8 above.
     pub(crate) fn of_dense(cells: &[f64], n: usize, wanted: usize, seed: u64) -> Option<Self> {
         const SMALL: usize = 300;
         if n <= SMALL || 2 * (wanted + EXTRA) >= n {
@@ -44,7 +44,7 @@ impl LeadingEigen {
             });
             Ok::<_, ()>(out)
         };
-        Self::by_products(n, wanted, seed, 60, 1e-10, products).ok().flatten()
+        Self::by_products(n, wanted, seed, 60, 1e-8, products).ok().flatten()
     }
 
     /// By subspace iteration: `products(block, width)` is the matrix times `width` vectors, those of a row side by side. Ends when all wanted
