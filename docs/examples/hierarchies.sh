@@ -1,6 +1,6 @@
 # [start:cluster]
-latentree simulate --shape star --observed 40 --family categorical --states 2 --hidden-states 4 --separation 0.8 --model truth4.json --data rows4.csv --rows 2000 --quiet
-latentree cluster rows4.csv --leaves 4 --em -o tree.json --labels leaves.csv
+latentree simulate --shape star --observed 30 --family categorical --states 4 --hidden-states 4 --separation 0.5 --model truth4.json --data rows4.csv --rows 2000 --quiet > /dev/null
+latentree cluster rows4.csv --leaves auto --em --min-size 20 -o tree.json --labels leaves.csv
 # [end:cluster]
 
 # [start:infer]

@@ -12,6 +12,6 @@ latentree query classes.json --given depression=1,insomnia=1 --of h1
 # [end:query]
 
 # [start:topics]
-latentree simulate --shape star --observed 60 --family categorical --states 2 --hidden-states 3 --separation 0.7 --model truth.json --data rows.csv --rows 2000 --quiet
+latentree simulate --shape star --observed 60 --family categorical --states 2 --hidden-states 3 --separation 0.7 --model truth.json --data rows.csv --rows 2000 --quiet > /dev/null
 latentree mixture rows.csv -k auto --family bernoulli --em -o found.json
 # [end:topics]

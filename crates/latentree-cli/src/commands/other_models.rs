@@ -193,8 +193,16 @@ pub(super) fn export_model(model: &OtherModel, args: &ExportArgs, format: Format
         }
         (OtherModel::Clusters(clusters), Format::Newick | Format::Dot | Format::GraphMl) => {
             let tree = clusters.tree()?;
-            let view: View<'_> = (&tree).into();
-            export(view, format, &args.output)?;
+            if format == Format::Newick {
+                // All rows are the root.
+                let text = tree.to_newick(tree.find(&clusters.nodes()[0].name)) + "\n";
+                latentree::file::write_atomically(&args.output, |out| {
+                    out.write_all(text.as_bytes()).map_err(Error::io("write", &args.output))
+                })?;
+            } else {
+                let view: View<'_> = (&tree).into();
+                export(view, format, &args.output)?;
+            }
             clusters.nodes().len()
         }
         (OtherModel::Clusters(_), _) => {
