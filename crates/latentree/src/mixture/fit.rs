@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::fitted::{MixtureFit, MixtureModel, Tried};
+use super::labels::labels;
 use super::moments::{MomentPlan, Parameters, SecondMoment};
 use super::options::{Concentration, MixtureOptions, NumberOfComponents};
 use super::relevance::{relevant_of_star, relevant_of_topics};
@@ -9,7 +11,6 @@ use super::star::{as_topics, overall_means, proper_means, provenance, star, star
 use super::{MixtureFamily, MixtureMethod, coherence, topic_em};
 use crate::data::{Kind, Rows};
 use crate::error::{Error, Place, Result};
-use crate::inference::Inference;
 use crate::information;
 use crate::linalg::Matrix;
 use crate::model::{Distribution, Emission, LatentTree, TopicModel};
@@ -30,79 +31,6 @@ const RELEVANT: usize = 10;
 /// Columns that a warning names.
 const NAMED: usize = 5;
 
-/// A mixture, as a model.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum MixtureModel {
-    /// A star with the component as its hidden variable.
-    Star(LatentTree),
-    /// A latent Dirichlet allocation.
-    Topics(TopicModel),
-}
-
-/// A number of components that was tried.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tried {
-    /// Number of components.
-    pub components: usize,
-    /// Log-likelihood of the rows.
-    pub log_likelihood: f64,
-    /// BIC on the scale of the log-likelihood, larger is better.
-    pub bic: f64,
-}
-
-/// What was found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MixtureFit {
-    /// The model.
-    pub model: MixtureModel,
-    /// Its family.
-    pub family: MixtureFamily,
-    /// The method that found it.
-    pub method: MixtureMethod,
-    /// Probabilities of the components, falling where EM has not changed them.
-    pub weights: Vec<f64>,
-    /// Log-likelihood of the rows; of `lda` the [bound](TopicModel::bound).
-    pub log_likelihood: f64,
-    /// For `single-topic`, the log-likelihood given the lengths of documents.
-    pub log_likelihood_given_lengths: Option<f64>,
-    /// BIC on the scale of the log-likelihood, larger is better.
-    pub bic: f64,
-    /// The most probable component of every row.
-    pub labels: Vec<usize>,
-    /// Number of rows of each component.
-    pub sizes: Vec<u64>,
-    /// The most relevant features of each component.
-    pub relevant: Vec<Vec<String>>,
-    /// Coherence of each component's leading columns, for counts and binary columns.
-    pub coherence: Option<Vec<f64>>,
-    /// Expected error of the second and the third moment of documents, `√(W (1 − ‖M‖²))` (Ruffini 2019, Theorem 3.2.2).
-    pub moment_error: Option<[f64; 2]>,
-    /// How far apart the two most alike components are in the moments; see [`Components::gap`](crate::tensor::Components::gap).
-    pub gap: Option<f64>,
-    /// Components that the second moment supports: its eigenvalues above the noise.
-    pub supported: Option<usize>,
-    /// Sum of the Dirichlet parameters of `lda`.
-    pub alpha: Option<f64>,
-    /// Passes of EM, and whether it converged; `None` without.
-    pub em: Option<(usize, bool)>,
-    /// All numbers of components that were tried, where there was a choice.
-    pub tried: Vec<Tried>,
-    /// What the user should know.
-    pub warnings: Vec<String>,
-}
-
-impl MixtureFit {
-    /// The star, if it is one.
-    #[must_use]
-    pub fn star(&self) -> Option<&LatentTree> {
-        match &self.model {
-            MixtureModel::Star(model) => Some(model),
-            MixtureModel::Topics(_) => None,
-        }
-    }
-}
-
 /// What was found for one number of components.
 struct Candidate {
     model: MixtureModel,
@@ -113,6 +41,9 @@ struct Candidate {
     moment_error: Option<[f64; 2]>,
     warnings: Vec<String>,
 }
+
+/// A candidate, the components that the second moment supports, α₀, and all numbers of components that were tried.
+type Chosen = (Candidate, Option<usize>, Option<f64>, Vec<Tried>);
 
 /// The rows and what is asked of them.
 struct Problem<'a> {
@@ -258,7 +189,7 @@ impl Problem<'_> {
     }
 
     /// The model of the number of components asked for, or of the best number.
-    fn choose(&self, warnings: &mut Vec<String>) -> Result<(Candidate, Option<usize>, Option<f64>, Vec<Tried>)> {
+    fn choose(&self, warnings: &mut Vec<String>) -> Result<Chosen> {
         let d = self.n_features();
         if let NumberOfComponents::Fixed(k) = self.options.components
             && k > d
@@ -541,43 +472,6 @@ impl Problem<'_> {
         }
         Ok(sum)
     }
-}
-
-/// The most probable component of every row.
-///
-/// # Errors
-/// Those of the rows, and [`Error::Cancelled`].
-pub fn labels(model: &MixtureModel, rows: &dyn Rows, seed: u64, observer: &dyn Observer) -> Result<Vec<usize>> {
-    let mut source = rows.open()?;
-    let mut labels = Vec::new();
-    let inference = match model {
-        MixtureModel::Star(model) => Some((Inference::new(model), model.rooted().roots[0])),
-        MixtureModel::Topics(_) => None,
-    };
-    observer.stage("labels", rows.n_rows_hint());
-    while let Some(batch) = source.next_batch()? {
-        if observer.cancelled() {
-            return Err(Error::Cancelled);
-        }
-        match (model, &inference) {
-            (MixtureModel::Topics(model), _) => {
-                let shares = model.shares(&batch, seed);
-                labels.extend(shares.chunks_exact(model.n_topics()).map(largest));
-            }
-            (_, Some((inference, root))) => {
-                let posterior = inference.posterior(&batch, &[*root])?;
-                labels.extend((0..batch.n_rows).map(|row| largest(posterior.row(row))));
-            }
-            _ => unreachable!("a star has its inference"),
-        }
-        observer.progress(labels.len() as u64);
-    }
-    Ok(labels)
-}
-
-/// The place of the largest number, the first of equal ones; 0 if none is a number.
-pub(crate) fn largest(values: &[f64]) -> usize {
-    (1..values.len()).fold(0, |best, at| if values[at] > values[best] { at } else { best })
 }
 
 /// Probabilities of the columns in each component, where columns are counts or binary.

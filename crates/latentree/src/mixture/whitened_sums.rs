@@ -267,7 +267,7 @@ impl Accumulator for WhitenedSums {
     fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let (plan, [whitener, cubes, crosses, first, slices, outside]): (Plan, [Vec<f64>; 6]) = bytes::read(bytes)?;
         bytes::check(plan.features.is_valid() && plan.features.n > 0)?;
-        let size = plan.features.n.checked_mul(plan.k).unwrap_or(usize::MAX);
+        let size = plan.features.n.saturating_mul(plan.k);
         bytes::same_length(whitener.len(), size)?;
         if let Some(outside) = &plan.outside {
             bytes::same_length(outside.center.len(), plan.features.n)?;
