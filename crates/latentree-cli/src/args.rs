@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::group_file::GroupFile;
 use crate::learn_options::LearnOptionArgs;
+use crate::mixture_args::{ClusterArgs, MixtureArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -198,6 +199,21 @@ pub(crate) enum Command {
     /// Convert a model to another format
     #[command(after_help = "Example:\n  latentree export MODEL --format dot -o tree.dot && dot -Tsvg tree.dot -o tree.svg")]
     Export(ExportArgs),
+    /// Cluster rows, or find topics, by moments: components in which columns are independent
+    #[command(
+        after_help = "The model is a star with the component as its hidden variable, so score, query, infer, sample and report work on it. An lda model \
+                      holds topics: infer writes their shares in each document and score a bound of the likelihood.\n\
+                      Examples:\n  latentree mixture examples/clinic.csv -k 4 --em -o classes.json --labels classes.csv\n  \
+                      latentree mixture docword.kos.txt.gz --names vocab.kos.txt -k 20 --family single-topic --em -o topics.json\n  \
+                      latentree mixture docword.kos.txt.gz -k 10 --family lda --alpha auto -o lda.json\n  \
+                      latentree mixture data.csv -k auto --truth classes.csv --stability 5 -o model.json --json"
+    )]
+    Mixture(MixtureArgs),
+    /// Cluster rows hierarchically by moments: all rows are split in two, and each side again
+    #[command(after_help = "infer OUT.json NEW.csv assigns new rows; export OUT.json writes newick, dot, graphml or text.\n\
+                      Examples:\n  latentree cluster patients.csv --depth 4 -o tree.json --labels leaves.csv\n  \
+                      latentree cluster docword.nips.txt.gz --leaves 20 --method sidiwo --family single-topic --em -o tree.json")]
+    Cluster(ClusterArgs),
     /// One pass's mergeable statistics of pairs of columns; with --for, all that the tables of a tree need
     #[command(
         after_help = "Pairs give a tree, and parameters to continuous columns. The tables of labels need more, of a tree that is known: --for \

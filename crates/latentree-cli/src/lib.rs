@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod group_file;
 mod learn_options;
+mod mixture_args;
 mod printer;
 mod progress;
 mod signals;

@@ -37,6 +37,8 @@
 //! | [`mod@format`] | reads and writes models and trees: JSON, Newick, BIF, XMLBIF, DOT, GraphML, text |
 //! | [`inference`] | exact answers, linear in the tree ([`inference::Inference`]) |
 //! | [`parameters`] | turns a tree and statistics into a model; [`parameters::em`] fits it to rows by maximum likelihood |
+//! | [`mixture`] | turns rows into mixtures and topics by moments |
+//! | [`clusters`] | splits rows into a hierarchy by moments |
 //! | `patch` | neighbourhoods of hidden nodes as small models, with the messages of the rest |
 //! | [`selection`] | chooses the tree and the numbers of states |
 //! | [`support`] | says how sure each split is, and takes out those that the data do not support |
@@ -82,6 +84,7 @@
 //! threads. Progress and cancelling go through an [`Observer`].
 
 pub mod classifier;
+pub mod clusters;
 mod coordinates;
 pub mod data;
 pub mod distance;
@@ -96,6 +99,7 @@ pub mod learn;
 pub mod limits;
 pub mod linalg;
 mod memory;
+pub mod mixture;
 pub mod model;
 pub mod moments;
 mod named;

@@ -11,6 +11,9 @@ use crate::coordinates::feature_cross::FeatureCross;
 use crate::coordinates::neighbours::Codes;
 use crate::data::BatchSource;
 use crate::error::{Error, Result};
+use crate::mixture::WordPairs;
+use crate::mixture::pair_sums::PairSums;
+use crate::mixture::whitened_sums::WhitenedSums;
 use crate::moments::wire::{Wire, check_version, invalid, schema_hash, to_wire};
 use crate::moments::{Accumulator, BlockMoments, PairMoments, Summary, fold};
 use crate::observer::Silent;
@@ -38,6 +41,9 @@ const REGISTRY: &[Entry] = &[
     Entry::of::<PairTables>(),
     Entry::of::<Triples>(),
     Entry::of::<Patterns>(),
+    Entry::of::<PairSums>(),
+    Entry::of::<WhitenedSums>(),
+    Entry::of::<WordPairs>(),
 ];
 
 /// A pass, and what is done with it.

@@ -1,7 +1,7 @@
 //! `export MODEL --format F -o OUT`: converts a model to another format.
 
 use latentree::Result;
-use latentree::format::{Format, ModelFile, View, export};
+use latentree::format::{Format, ModelFile, OtherModel, View, export};
 use serde_json::json;
 
 use super::files::Files;
@@ -14,6 +14,9 @@ pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
     Files::new().input("MODEL", &args.model.model).output("-o", &args.output).check()?;
     let format: Format = args.format.parse()?;
     format.check_path(&args.output)?;
+    if let Some(other) = OtherModel::read(&args.model.model)? {
+        return super::other_models::export_model(&other, args, format, printer);
+    }
     let file = open_model_file(&args.model.model, &args.model.hidden, None)?;
     let view: View<'_> = match &file {
         ModelFile::LatentTree(model) => model.into(),

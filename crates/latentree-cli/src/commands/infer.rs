@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use latentree::data::{BatchSource, FileColumn, Schema, TableWriter, Value};
-use latentree::format::ModelFile;
+use latentree::format::{ModelFile, OtherModel};
 use latentree::inference::Inference;
 use latentree::model::LatentTree;
 use latentree::report::find_node;
@@ -17,7 +17,10 @@ use crate::Failure;
 use crate::args::InferArgs;
 use crate::printer::Printer;
 
-pub(crate) fn run(args: &InferArgs, printer: &Printer) -> Result<(), Failure> {
+pub(crate) fn run(args: &InferArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
+    if let Some(other) = OtherModel::read(&args.model.model)? {
+        return super::other_models::infer(&other, args, seed, printer);
+    }
     Files::new()
         .input("MODEL", &args.model.model)
         .data("DATA", &args.data)

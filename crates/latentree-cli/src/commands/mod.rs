@@ -1,6 +1,7 @@
 //! One file per command. Shared code is here: opening data, models and evidence.
 
 mod classify;
+mod cluster;
 mod compare;
 mod describe;
 mod describe_model;
@@ -12,7 +13,9 @@ mod infer;
 mod learn;
 mod learn_candidates;
 mod merge;
+mod mixture;
 mod moments;
+mod other_models;
 mod query;
 mod report;
 mod row_table;
@@ -47,7 +50,7 @@ pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
         Command::Classify(args) => classify::run(&args, printer),
         Command::Score(args) => score::run(&args, printer),
         Command::Query(args) => query::run(&args, printer),
-        Command::Infer(args) => infer::run(&args, printer),
+        Command::Infer(args) => infer::run(&args, seed, printer),
         Command::Sample(args) => sample::run(&args, seed, printer),
         Command::Simulate(args) => simulate::run(&args, seed, printer),
         Command::Compare(args) => compare::run(&args, printer),
@@ -56,6 +59,8 @@ pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
         Command::Merge(args) => merge::run(&args, printer),
         Command::Distances(args) => distances::run(&args, printer),
         Command::Report(args) => report::run(&args, printer),
+        Command::Mixture(args) => mixture::run(&args, seed, printer),
+        Command::Cluster(args) => cluster::run(&args, seed, printer),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { output } => shell::manual(&output, printer),
     }

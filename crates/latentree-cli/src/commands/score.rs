@@ -1,8 +1,8 @@
 //! `score MODEL DATA`: log-likelihood of data under a model.
 
 use latentree::data::{BatchSource, Value, WeightScale};
-use latentree::format::ModelFile;
-use latentree::inference::{Inference, Score};
+use latentree::format::{ModelFile, OtherModel};
+use latentree::inference::{Inference, Score, ln_lengths};
 use latentree::{Error, Observer, Result};
 use serde_json::json;
 
@@ -14,6 +14,9 @@ use crate::args::ScoreArgs;
 use crate::printer::{Printer, number};
 
 pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
+    if let Some(other) = OtherModel::read(&args.model.model)? {
+        return super::other_models::score(&other, args, printer);
+    }
     Files::new()
         .input("MODEL", &args.model.model)
         .data("DATA", &args.data)
@@ -35,6 +38,9 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
     let mut per_row = per_row.transpose()?;
     let mut first_impossible = None;
     let mut score = Score::new(model.n_free_parameters());
+    // Of documents, also the likelihood given their lengths.
+    let is_topics = model.provenance().options.get("family").is_some_and(|family| family == "single-topic");
+    let mut lengths = is_topics.then_some(0.0);
     printer.stage("score", reader.n_rows_hint());
     while let Some(batch) = reader.next_batch()? {
         if printer.cancelled() {
@@ -52,6 +58,8 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
                 table.write(row, number, reader.carried(), std::iter::once(Value::Number(value)))?;
             }
         }
+        let own = lengths.and_then(|sum| Some((sum, ln_lengths(&model, &batch)?)));
+        lengths = own.map(|(sum, own)| sum + own.iter().enumerate().map(|(row, ln)| batch.weight(row) * ln).sum::<f64>());
         score.add(&batch, &values);
         printer.progress(score.rows);
     }
@@ -65,7 +73,7 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
             n => format!("{n} rows have probability zero under the model, the first is row {row}"),
         });
     }
-    let json = json!({
+    let mut json = json!({
         "rows": score.rows,
         "log_likelihood": finite(score.log_likelihood),
         "mean_log_likelihood": finite(score.mean_log_likelihood()),
@@ -75,6 +83,10 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
         "impossible_rows": score.impossible_rows,
         "unseen": unseen,
     });
+    let given_lengths = lengths.map(|lengths| score.log_likelihood - lengths);
+    if let Some(given) = given_lengths {
+        json["log_likelihood_given_lengths"] = finite(given).into();
+    }
     printer.result(&json, |out| {
         let is_weighted = score.weight != score.rows as f64;
         writeln!(out, "rows                 {}", score.rows)?;
@@ -82,6 +94,9 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
             writeln!(out, "weight (n of BIC)    {}", number(score.weight))?;
         }
         writeln!(out, "log-likelihood       {}", number(score.log_likelihood))?;
+        if let Some(given) = given_lengths {
+            writeln!(out, "  given lengths      {}", number(given))?;
+        }
         let unit = if is_weighted { "  per unit of weight" } else { "  per row           " };
         writeln!(out, "{unit} {}", number(score.mean_log_likelihood()))?;
         writeln!(out, "free parameters      {}", score.free_parameters)?;

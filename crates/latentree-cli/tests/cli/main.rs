@@ -7,6 +7,7 @@ mod harness;
 mod interrupt;
 mod learn;
 mod meaning;
+mod mixture;
 mod moments_for_tree;
 mod parts;
 mod rows;

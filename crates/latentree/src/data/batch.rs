@@ -185,6 +185,22 @@ impl Batch {
         self.weights.as_ref().map_or(1.0, |weights| weights[row])
     }
 
+    /// Row and column of the first cell that is missing.
+    #[must_use]
+    pub fn first_missing(&self) -> Option<(usize, ColIx)> {
+        match &self.block {
+            Block::Dense(columns) => (0..self.n_rows).find_map(|row| {
+                let column = columns.iter().position(|cells| cells.number(row).is_nan())?;
+                Some((row, ColIx::new(column)))
+            }),
+            Block::Sparse(rows) => {
+                let at = rows.values.as_ref()?.iter().position(|value| value.is_nan())?;
+                let row = rows.starts.partition_point(|&start| start <= at) - 1;
+                Some((row, ColIx::new(rows.columns[at] as usize)))
+            }
+        }
+    }
+
     /// The cell as a number, codes included; NaN if missing. Slow on sparse rows: for tests and small jobs.
     #[must_use]
     pub fn number(&self, row: usize, column: ColIx) -> f64 {

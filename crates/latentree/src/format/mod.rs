@@ -15,6 +15,7 @@ mod network;
 #[cfg(test)]
 mod network_tests;
 mod newick;
+mod other_models;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -28,6 +29,7 @@ pub use dot::to_dot;
 pub use endings::Format;
 pub use graphml::to_graphml;
 pub use model_file::{ModelFile, ReadModelOptions, read_model, read_model_from};
+pub use other_models::{OtherModel, clusters_to_text};
 pub use text::to_text;
 pub use view::View;
 pub use xmlbif::to_xmlbif;

@@ -273,7 +273,7 @@ fn too_large() -> Error {
     Error::data(Place::default(), problem)
 }
 
-fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     let refuse = || {
         let problem = format!("larger than {} MiB, the limit of a model file", MAX_BYTES >> 20);
         Err(Error::format(Place::file(path), FORMAT, problem))

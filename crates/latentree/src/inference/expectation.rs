@@ -15,6 +15,7 @@ use super::evidence::EvidenceBlock;
 use super::gaussian::{GaussianPlan, GaussianWorkspace};
 use super::plan::Term;
 use super::sparse::SparsePlan;
+use super::star::StarPlan;
 use super::{AnyWorkspace, Engine, Inference};
 use crate::data::{Batch, Block};
 use crate::error::Result;
@@ -183,6 +184,8 @@ pub(crate) struct Scratch {
     workspaces: Mutex<Vec<AnyWorkspace>>,
     /// Made when the first sparse batch comes.
     sparse: OnceLock<Option<SparsePlan>>,
+    /// The same for a star with counts.
+    star: OnceLock<Option<StarPlan>>,
 }
 
 impl std::fmt::Debug for Scratch {
@@ -214,6 +217,11 @@ impl Inference<'_> {
             let sparse = scratch.sparse.get_or_init(|| SparsePlan::new(plan, self.model.schema().columns().len()));
             if let Some(sparse) = sparse.as_ref().filter(|sparse| sparse.pays(rows)) {
                 return Ok(sparse.expect(batch, rows, layout));
+            }
+            if sparse.is_none()
+                && let Some(star) = scratch.star.get_or_init(|| StarPlan::new(self.model))
+            {
+                return Ok(star.expect(batch, rows, layout));
             }
         }
         self.expect_dense(batch, layout, scratch)

@@ -1,7 +1,8 @@
 //! Log-likelihood of rows.
 
+use super::star::StarPlan;
 use super::{Inference, Sweep};
-use crate::data::{Batch, BatchSource};
+use crate::data::{Batch, BatchSource, Block};
 use crate::error::{Error, Result};
 use crate::information;
 use crate::observer::Observer;
@@ -61,6 +62,12 @@ impl Inference<'_> {
     /// # Errors
     /// [`Error::Mismatch`] if the batch has other columns.
     pub fn log_likelihood(&self, batch: &Batch) -> Result<Vec<f64>> {
+        if let Block::Sparse(rows) = &batch.block
+            && let Some(star) = StarPlan::new(self.model)
+        {
+            self.check(batch)?;
+            return Ok(star.posteriors(rows).1);
+        }
         let blocks = self.over_batch(batch, Sweep::Up, |_, _, passed| passed.ln_likelihood().to_vec())?;
         Ok(blocks.concat())
     }

@@ -18,6 +18,7 @@ mod posterior;
 mod query;
 mod sample;
 mod sparse;
+pub(crate) mod star;
 mod sum_product;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -32,6 +33,7 @@ pub use query::{Answer, JointAnswer};
 pub use sample::Sampler;
 #[cfg(test)]
 pub(crate) use sparse::SparsePlan;
+pub use star::ln_lengths;
 
 use std::ops::Range;
 use std::sync::Arc;

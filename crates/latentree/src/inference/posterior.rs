@@ -3,9 +3,10 @@
 use super::evidence::EvidenceBlock;
 use super::number::Number;
 use super::plan::{Plan, Role};
+use super::star::StarPlan;
 use super::sum_product::Workspace;
 use super::{Evidence, Inference, Passed, Sweep};
-use crate::data::Batch;
+use crate::data::{Batch, Block};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
 use crate::model::{Distribution, Emission, Family};
@@ -80,6 +81,13 @@ impl Inference<'_> {
     pub fn posterior(&self, batch: &Batch, nodes: &[NodeIx]) -> Result<Posterior> {
         let starts = self.starts(nodes)?;
         let width = starts[nodes.len()];
+        if let (Block::Sparse(rows), [node]) = (&batch.block, nodes)
+            && let Some(star) = StarPlan::new(self.model).filter(|star| star.root() == *node)
+        {
+            self.check(batch)?;
+            let (values, ln_likelihood) = star.posteriors(rows);
+            return Ok(Posterior { nodes: nodes.to_vec(), starts, n_rows: batch.n_rows, values, ln_likelihood });
+        }
         let blocks = self.over_batch(batch, Sweep::UpAndDown, |_, block, passed| {
             let mut values = vec![0.0; block.n_rows * width];
             for (&node, &start) in nodes.iter().zip(&starts) {

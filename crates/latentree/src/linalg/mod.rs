@@ -4,6 +4,7 @@ mod cholesky;
 mod fiedler;
 mod hungarian;
 mod jacobi;
+mod leading_eigen;
 mod matrix;
 mod range_finder;
 #[cfg(test)]
@@ -14,6 +15,7 @@ pub use cholesky::Cholesky;
 pub(crate) use fiedler::fiedler_vector;
 pub use hungarian::cheapest_assignment;
 pub(crate) use jacobi::{Svd, jacobi_svd};
+pub(crate) use leading_eigen::LeadingEigen;
 pub use matrix::Matrix;
 pub(crate) use range_finder::{DenseOperator, LinearOperator, leading_singular_values, orthonormalise};
 #[cfg(test)]

@@ -7,7 +7,11 @@ use super::*;
 use crate::data::{Dataset, RemoteRows, Rows, SelectedRows};
 use crate::inference::Inference;
 use crate::learn::{EmStart, Learned, Learning, ParameterMethod, Source};
+use crate::linalg::Matrix;
+use crate::mixture::bytes;
+use crate::mixture::pair_sums::Correction;
 use crate::model::LatentTree;
+use crate::model::features::{Features, Scaling};
 use crate::parameters::{MomentOptions, by_moments};
 use crate::simulate::{ParameterFamily, Shape, Simulation};
 use crate::spectral::{SpectralOptions, hierarchical, spectral};
@@ -124,6 +128,13 @@ fn written(data: &Dataset, model: &LatentTree) -> Vec<(Dataset, Vec<u8>)> {
     let chain = crate::structure::chain(&names).unwrap();
     spectral(&chain, &mut *source, &SpectralOptions::new(Some(2)), &Silent).unwrap();
     hierarchical(&chain, &mut *source, &SpectralOptions::new(Some(2)), &Silent).unwrap();
+    let features = Features::new(schema, Scaling::None, &summary);
+    let (n, one) = (features.n, Matrix::from_fn(features.n, 2, |i, c| (i + 2 * c) as f64 / 100.0));
+    for tests in [Vec::new(), one.cells().to_vec()] {
+        fold(&mut *source, PairSums::new(features.clone(), Correction::Factorial, vec![0.5; n], tests), &Silent).unwrap();
+    }
+    fold(&mut *source, WhitenedSums::new(features, Correction::Raw, &one, true, None), &Silent).unwrap();
+    crate::mixture::coherence(&rows, &[vec![0.5; n], vec![0.1; n]], &Silent).unwrap();
     drop(source);
     asked.into_inner().unwrap().into_iter().map(|pass| (data.clone(), pass)).collect()
 }
@@ -157,6 +168,16 @@ fn same_sums(name: &str, a: &[u8], b: &[u8]) {
         }
         // Counts, and sums of blocks that follow the numbers of rows, are compared where they are made.
         _ if name == "pair-moments" => assert!(a == b, "counts do not depend on the split"),
+        _ if name.starts_with("mixture-") => {
+            let sums = |bytes: &[u8]| match name {
+                "mixture-pairs" => bytes::read::<serde_json::Value, 3>(bytes).unwrap().1.concat(),
+                "mixture-triples" => bytes::read::<serde_json::Value, 6>(bytes).unwrap().1.concat(),
+                _ => bytes::read::<serde_json::Value, 1>(bytes).unwrap().1.concat(),
+            };
+            let (a, b) = (sums(a), sums(b));
+            let scale = a.iter().fold(1.0, |most: f64, it| most.max(it.abs()));
+            assert!(a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| (x - y).abs() <= 1e-9 * scale), "{name}");
+        }
         _ if name == "block-moments" => assert_eq!(a.len(), b.len()),
         _ => {
             let [a, b] = [a, b].map(|bytes| ExpectedCounts::from_bytes(bytes).unwrap());

@@ -58,6 +58,7 @@ mod svtd;
 mod tensor_power_method;
 #[cfg(test)]
 mod tests;
+mod two_components;
 mod whitened;
 mod whitening;
 
@@ -66,5 +67,6 @@ pub use fit::{Fit, Verdict};
 pub use options::{Decomposition, Options};
 pub use recovery::Mixture;
 pub use spectrum::{Spectrum, cell_noise};
+pub use two_components::two_component_angle;
 pub use whitened::WhitenedTensor;
 pub use whitening::Whitening;

@@ -55,7 +55,17 @@ impl Whitening {
         Self::of_eigenvectors((d, d), &values, &vectors, n_components, cell_noise)
     }
 
-    fn of_eigenvectors(sizes: (usize, usize), values: &[f64], vectors: &[Vec<f64>], k: usize, noise: f64) -> Result<Self> {
+    /// Whitening by the leading eigenvalues of a symmetric matrix, falling, and their vectors: for matrices too large to store.
+    ///
+    /// # Errors
+    /// As [`of_symmetric`](Self::of_symmetric).
+    pub(crate) fn of_eigenvectors(
+        sizes: (usize, usize),
+        values: &[f64],
+        vectors: &[Vec<f64>],
+        k: usize,
+        noise: f64,
+    ) -> Result<Self> {
         let spectrum = Spectrum::new((0, 0), sizes, values.to_vec(), k, noise);
         check_rank(k, values, "the second moment")?;
         let scaled = |power: f64| Matrix::from_fn(sizes.0, k, |i, c| vectors[c][i] * values[c].powf(power));

@@ -3,6 +3,7 @@
 mod compressed;
 mod learn;
 mod legitimate;
+mod mixture;
 mod models;
 mod moments;
 mod options;
@@ -103,6 +104,7 @@ fn all() -> Vec<Case> {
         outputs::cases(),
         report::cases(),
         learn::cases(),
+        mixture::cases(),
     ]
     .into_iter()
     .flatten()

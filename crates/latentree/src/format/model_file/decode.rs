@@ -46,8 +46,18 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
     };
     let kind = text(document, "kind")?.ok_or_else(|| missing("kind"))?;
     if !matches!(kind, "latent-tree" | "tree" | "spectral") {
-        let kind = Shortened(kind);
-        return Err(fault(format!("field \"kind\" is {kind:?}; this program knows \"latent-tree\", \"tree\" and \"spectral\"")));
+        let problem = match kind {
+            "topics" => {
+                "field \"kind\" is \"topics\": documents mix topics, which no tree of variables can say; use infer for the shares of topics and score \
+                 for a bound of the likelihood"
+                    .to_owned()
+            }
+            "clusters" => {
+                "field \"kind\" is \"clusters\", a hierarchy of rows and no distribution; use infer to assign rows and export for the tree".to_owned()
+            }
+            _ => format!("field \"kind\" is {:?}; this program knows \"latent-tree\", \"tree\" and \"spectral\"", Shortened(kind)),
+        };
+        return Err(fault(problem));
     }
     let nodes = list(document, "nodes")?;
     let (tree, edges) = read_tree(document, nodes)?;

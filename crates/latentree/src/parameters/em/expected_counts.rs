@@ -7,7 +7,7 @@ use crate::data::Batch;
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
 use crate::inference::{CountLayout, Engine, Expectation, Inference, Scratch};
-use crate::model::{Distribution, LatentTree};
+use crate::model::{Distribution, Emission, LatentTree};
 use crate::moments::Accumulator;
 
 /// Expected counts of every node given its parent, under one model, and the log-likelihood of the rows.
@@ -97,6 +97,16 @@ impl ExpectedCounts {
             sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
         }
         Some(sums)
+    }
+
+    /// Expected sums of a count leaf in each state of its parent; empty for other nodes.
+    pub(crate) fn count_sums(&self, node: NodeIx) -> Vec<f64> {
+        match self.model.distribution(node) {
+            Distribution::Emission(Emission::Poisson { .. }) => {
+                self.sums.counts[self.layout.range(node)].chunks_exact(2).map(|sums| sums[1]).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The M-step: the model that maximises the expected (penalised) log-likelihood.

@@ -1,0 +1,222 @@
+//! What `infer`, `score` and `export` do with models that are no trees of variables: topics and hierarchies.
+
+use std::sync::Arc;
+
+use latentree::data::{BatchSource, Reader, Value, WeightScale};
+use latentree::format::{Format, OtherModel, View, clusters_to_text, export};
+use latentree::inference::Score;
+use latentree::{Error, Observer, Result};
+use serde_json::json;
+
+use super::files::Files;
+use super::row_table::{RowTable, carrying, check_keep};
+use super::{is_stream, note_unseen, open_reader, weight_kind};
+use crate::Failure;
+use crate::args::{ExportArgs, InferArgs, ScoreArgs};
+use crate::printer::{Printer, number};
+
+/// `infer`: shares of topics, or the cluster of every row.
+pub(super) fn infer(model: &OtherModel, args: &InferArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
+    if args.impute || !args.of.is_empty() {
+        let option = if args.impute { "--impute" } else { "--of" };
+        return Err(Error::option(option, "only a model of variables can do this; leave it out").into());
+    }
+    Files::new()
+        .input("MODEL", &args.model.model)
+        .data("DATA", &args.data)
+        .reading(&args.reading)
+        .output("-o", &args.output)
+        .check()?;
+    let mut reader = open(model, args, printer)?;
+    let results: Vec<String> = match model {
+        OtherModel::Topics(topics) if !args.map => (0..topics.n_topics()).map(|topic| format!("topic={topic}")).collect(),
+        OtherModel::Topics(_) => vec!["topic".to_owned()],
+        OtherModel::Clusters(_) => vec!["cluster".to_owned()],
+        _ => unreachable!("all kinds of models are known"),
+    };
+    let mut table = RowTable::create(&args.output, &reader, &args.reading, &results)?;
+    let columns: Vec<String> = table.kept(&reader).iter().chain(&results).cloned().collect();
+    printer.stage("infer", reader.n_rows_hint());
+    let mut rows = 0;
+    while let Some(batch) = reader.next_batch()? {
+        if printer.cancelled() {
+            return Err(Error::Cancelled.into());
+        }
+        match model {
+            OtherModel::Topics(topics) => {
+                complete(&batch, model)?;
+                let shares = topics.shares(&batch, seed);
+                for (row, shares) in shares.chunks_exact(topics.n_topics()).enumerate() {
+                    let best = (0..shares.len()).fold(0, |best, at| if shares[at] > shares[best] { at } else { best });
+                    let label = Value::Integer(best as u64);
+                    let values: Vec<Value<'_>> =
+                        if args.map { vec![label] } else { shares.iter().map(|&share| Value::Number(share)).collect() };
+                    table.write(row, rows + row as u64, reader.carried(), values.into_iter())?;
+                }
+            }
+            OtherModel::Clusters(clusters) => {
+                complete(&batch, model)?;
+                for (row, leaf) in clusters.assign(&batch).into_iter().enumerate() {
+                    let name = Value::Text(&clusters.nodes()[leaf].name);
+                    table.write(row, rows + row as u64, reader.carried(), std::iter::once(name))?;
+                }
+            }
+            _ => unreachable!("all kinds of models are known"),
+        }
+        rows += batch.n_rows as u64;
+        printer.progress(rows);
+    }
+    table.finish()?;
+    let unseen = note_unseen(&reader, printer);
+    if is_stream(&args.output) {
+        return Ok(());
+    }
+    let json = json!({"rows": rows, "columns": columns, "impossible_rows": 0, "unseen": unseen, "warnings": []});
+    printer.result(&json, |out| {
+        writeln!(out, "{rows} rows of {} columns written to {}", columns.len() + 1, args.output.display())
+    })?;
+    Ok(())
+}
+
+/// Opens data with the model's columns.
+fn open(model: &OtherModel, args: &InferArgs, printer: &Printer) -> Result<Reader> {
+    let options = carrying(&args.reading, args.keep, false)?.schema(Arc::clone(model.schema()));
+    let reader = open_reader(&args.data, options, printer)?;
+    check_keep(args.keep, &reader)?;
+    check_columns(&reader)?;
+    Ok(reader)
+}
+
+/// Fails if a column of the model is not there: nothing is summed out here.
+fn check_columns(reader: &Reader) -> Result<()> {
+    match reader.absent_columns().first() {
+        None => Ok(()),
+        Some(&column) => {
+            let problem = format!(
+                "column {:?} of the model is not there; topics and hierarchies need all columns",
+                reader.schema().column(column).name
+            );
+            Err(Error::Mismatch { left: "the model".to_owned(), right: "the data".to_owned(), problem })
+        }
+    }
+}
+
+/// Fails at a missing cell.
+fn complete(batch: &latentree::data::Batch, model: &OtherModel) -> Result<()> {
+    match batch.first_missing() {
+        None => Ok(()),
+        Some((row, column)) => {
+            let place =
+                latentree::Place::default().row(batch.first_row + row as u64 + 1).column(&model.schema().column(column).name);
+            Err(Error::data(place, "the cell is missing; topics and hierarchies need complete rows"))
+        }
+    }
+}
+
+/// `score` of topics: a bound of the log-likelihood of the words of documents, given their number.
+pub(super) fn score(model: &OtherModel, args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
+    let OtherModel::Topics(topics) = model else {
+        return Err(Error::query(
+            "a hierarchy of clusters is no distribution, so rows have no likelihood; use infer to assign them",
+        )
+        .into());
+    };
+    Files::new()
+        .input("MODEL", &args.model.model)
+        .data("DATA", &args.data)
+        .reading(&args.reading)
+        .output_if("--per-row", args.per_row.as_deref())
+        .check()?;
+    let options = carrying(&args.reading, args.keep, false)?.schema(Arc::clone(model.schema()));
+    let mut reader = open_reader(&args.data, options, printer)?;
+    check_keep(args.keep, &reader)?;
+    check_columns(&reader)?;
+    let scale = WeightScale::of(&mut reader, weight_kind(&args.reading)?).map_err(|error| error.in_file(&args.data))?;
+    let result = ["log_likelihood".to_owned()];
+    let mut per_row = args.per_row.as_ref().map(|path| RowTable::create(path, &reader, &args.reading, &result)).transpose()?;
+    let mut score = Score::new(topics.n_free_parameters());
+    printer.stage("score", reader.n_rows_hint());
+    while let Some(batch) = reader.next_batch()? {
+        if printer.cancelled() {
+            return Err(Error::Cancelled.into());
+        }
+        complete(&batch, model)?;
+        let batch = scale.apply(batch);
+        let values = topics.bound(&batch);
+        if let Some(table) = &mut per_row {
+            for (row, &value) in values.iter().enumerate() {
+                table.write(row, batch.first_row + row as u64, reader.carried(), std::iter::once(Value::Number(value)))?;
+            }
+        }
+        score.add(&batch, &values);
+        printer.progress(score.rows);
+    }
+    if let Some(table) = per_row {
+        table.finish()?;
+    }
+    let unseen = note_unseen(&reader, printer);
+    let finite = |value: f64| value.is_finite().then_some(value);
+    let json = json!({
+        "rows": score.rows,
+        "log_likelihood": finite(score.log_likelihood),
+        "mean_log_likelihood": finite(score.mean_log_likelihood()),
+        "bic": finite(score.bic()),
+        "free_parameters": score.free_parameters,
+        "weight": score.weight,
+        "impossible_rows": score.impossible_rows,
+        "is_bound": true,
+        "unseen": unseen,
+    });
+    printer.result(&json, |out| {
+        writeln!(out, "rows                       {}", score.rows)?;
+        writeln!(out, "log-likelihood, at least   {}", number(score.log_likelihood))?;
+        writeln!(out, "  per row                  {}", number(score.mean_log_likelihood()))?;
+        writeln!(out, "free parameters            {}", score.free_parameters)?;
+        writeln!(out, "BIC (larger better)        {}", number(score.bic()))
+    })?;
+    Ok(())
+}
+
+/// `export` of a hierarchy; topics are no graph.
+pub(super) fn export_model(model: &OtherModel, args: &ExportArgs, format: Format, printer: &Printer) -> Result<(), Failure> {
+    let n_nodes = match (model, format) {
+        (_, Format::Json) => {
+            model.write(&args.output)?;
+            0
+        }
+        (OtherModel::Clusters(clusters), Format::Text) => {
+            let text = clusters_to_text(clusters);
+            latentree::file::write_atomically(&args.output, |out| {
+                out.write_all(text.as_bytes()).map_err(Error::io("write", &args.output))
+            })?;
+            clusters.nodes().len()
+        }
+        (OtherModel::Clusters(clusters), Format::Newick | Format::Dot | Format::GraphMl) => {
+            let tree = clusters.tree()?;
+            if format == Format::Newick {
+                // All rows are the root.
+                let text = tree.to_newick(tree.find(&clusters.nodes()[0].name)) + "\n";
+                latentree::file::write_atomically(&args.output, |out| {
+                    out.write_all(text.as_bytes()).map_err(Error::io("write", &args.output))
+                })?;
+            } else {
+                let view: View<'_> = (&tree).into();
+                export(view, format, &args.output)?;
+            }
+            clusters.nodes().len()
+        }
+        (OtherModel::Clusters(_), _) => {
+            let problem = "a hierarchy of clusters has no tables of probabilities; use newick, dot, graphml, json or text";
+            return Err(Error::option("export.format", problem).into());
+        }
+        (_, _) => {
+            let problem = "documents mix topics, which no tree of variables can say; only json holds them";
+            return Err(Error::option("export.format", problem).into());
+        }
+    };
+    if !is_stream(&args.output) {
+        let json = json!({"format": args.format, "nodes": n_nodes});
+        printer.result(&json, |out| writeln!(out, "{} written to {}", args.format, args.output.display()))?;
+    }
+    Ok(())
+}

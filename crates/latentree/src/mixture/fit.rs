@@ -1,0 +1,513 @@
+//! From rows to a mixture: moments, components, a model, and what is to be known of it.
+
+use std::sync::Arc;
+
+use super::fitted::{MixtureFit, MixtureModel, Tried};
+use super::labels::labels;
+use super::moments::{MomentPlan, Parameters, SecondMoment};
+use super::options::{Concentration, MixtureOptions, NumberOfComponents};
+use super::relevance::{relevant_of_star, relevant_of_topics};
+use super::star::{as_topics, overall_means, proper_means, provenance, star, star_tree};
+use super::{MixtureFamily, MixtureMethod, coherence, topic_em};
+use crate::data::{Kind, Rows};
+use crate::error::{Error, Place, Result};
+use crate::information;
+use crate::linalg::Matrix;
+use crate::model::{Distribution, Emission, LatentTree, TopicModel};
+use crate::moments::{Accumulator, Summary, fold};
+use crate::observer::Observer;
+use crate::parameters::em::{Em, template};
+use crate::parameters::{MomentOptions, by_moments};
+use crate::tensor::Spectrum;
+
+/// Most components that `auto` looks at.
+const MOST_AUTO: usize = 32;
+/// Numbers of components in a row that do not raise BIC, after which `auto` ends.
+const PATIENCE: usize = 3;
+/// Values of α₀ that `auto` tries.
+const ALPHAS: [f64; 9] = [0.01, 0.03, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+/// Relevant features of a component that are told.
+const RELEVANT: usize = 10;
+/// Columns that a warning names.
+const NAMED: usize = 5;
+
+/// What was found for one number of components.
+struct Candidate {
+    model: MixtureModel,
+    log_likelihood: f64,
+    bic: f64,
+    gap: Option<f64>,
+    em: Option<(usize, bool)>,
+    moment_error: Option<[f64; 2]>,
+    warnings: Vec<String>,
+}
+
+/// A candidate, the components that the second moment supports, α₀, and all numbers of components that were tried.
+type Chosen = (Candidate, Option<usize>, Option<f64>, Vec<Tried>);
+
+/// The rows and what is asked of them.
+struct Problem<'a> {
+    rows: &'a dyn Rows,
+    options: &'a MixtureOptions,
+    family: MixtureFamily,
+    method: MixtureMethod,
+    em: bool,
+    summary: Summary,
+    observer: &'a dyn Observer,
+}
+
+/// Learns a mixture of components in which columns are independent: from moments, and by EM if asked.
+///
+/// # Errors
+/// [`Error::Option`] if options do not suit each other or the columns, [`Error::Data`] if rows cannot be learned from, those of the rows,
+/// and [`Error::Cancelled`].
+///
+/// # Example
+/// ```
+/// use latentree::mixture::{MixtureOptions, NumberOfComponents, fit_mixture};
+/// use latentree::simulate::{ParameterFamily, Shape, Simulation};
+/// use latentree::{Inference, Silent};
+/// let family = ParameterFamily::Categorical { states: 2, hidden_states: 2, separation: 0.7 };
+/// let truth = Simulation::new(Shape::Star, 12).family(family).model()?;
+/// let rows = Inference::new(&truth).sample(2000, 0)?;
+/// let fit = fit_mixture(&rows, &MixtureOptions::new(NumberOfComponents::Fixed(2)).em(true), &Silent)?;
+/// assert_eq!((fit.sizes.len(), fit.labels.len()), (2, 2000));
+/// # Ok::<(), latentree::Error>(())
+/// ```
+pub fn fit_mixture(rows: &dyn Rows, options: &MixtureOptions, observer: &dyn Observer) -> Result<MixtureFit> {
+    let schema = Arc::clone(rows.schema());
+    let family = options.family.unwrap_or_else(|| MixtureFamily::of(&schema));
+    family.check(&schema)?;
+    options.check(family)?;
+    observer.stage("columns", rows.n_rows_hint());
+    let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(&schema)), observer)?.finish()?;
+    let mut warnings = Vec::new();
+    let (method, em) = usable_method(&summary, family, options, &mut warnings)?;
+    let problem = Problem { rows, options, family, method, em, summary, observer };
+    let (candidate, supported, alpha, tried) = problem.choose(&mut warnings)?;
+    problem.report(candidate, supported, alpha, tried, warnings)
+}
+
+/// The method, and whether EM follows; says what is odd about the columns.
+fn usable_method(
+    summary: &Summary,
+    family: MixtureFamily,
+    options: &MixtureOptions,
+    warnings: &mut Vec<String>,
+) -> Result<(MixtureMethod, bool)> {
+    if summary.total_weight() <= 0.0 {
+        return Err(Error::data(Place::default(), "there are no rows of positive weight to learn from"));
+    }
+    let columns = || summary.schema().columns().iter().zip(summary.columns());
+    let listed = |names: &[&str]| {
+        let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
+        format!("{}{more}", names[..names.len().min(NAMED)].join(", "))
+    };
+    if let Some((column, _)) =
+        columns().find(|(_, it)| it.levels.is_empty() && it.range.is_some_and(|range| range.0 < 0.0 && family.is_counts()))
+    {
+        return Err(Error::data(
+            Place::default().column(&column.name),
+            format!("{family} needs counts, but there are numbers below 0"),
+        ));
+    }
+    let empty: Vec<&str> = columns().filter(|(_, it)| it.weight <= 0.0).map(|it| it.0.name.as_str()).collect();
+    if !empty.is_empty() {
+        return Err(Error::data(Place::default().column(empty[0]), "all its cells are missing; leave the column out"));
+    }
+    let constant = |it: &crate::moments::ColumnSummary| match it.levels.is_empty() {
+        true => it.range.is_none_or(|range| range.0 == range.1),
+        false => it.levels.iter().filter(|level| **level > 0.0).count() < 2,
+    };
+    let flat: Vec<&str> = columns().filter(|(_, it)| constant(it)).map(|it| it.0.name.as_str()).collect();
+    if flat.len() == summary.columns().len() {
+        warnings.push("all rows are equal: there is nothing to tell components apart".to_owned());
+    } else if !flat.is_empty() && !family.is_topics() {
+        warnings.push(format!(
+            "{} of {} columns are constant and tell nothing: {}",
+            flat.len(),
+            summary.columns().len(),
+            listed(&flat)
+        ));
+    }
+    let missing: u64 = summary.columns().iter().map(|it| it.missing).sum();
+    let method = options.method.unwrap_or_default();
+    if missing == 0 {
+        return Ok((method, options.em));
+    }
+    let holes: Vec<&str> = columns().filter(|(_, it)| it.missing > 0).map(|it| it.0.name.as_str()).collect();
+    if family.is_topics() {
+        let problem = format!(
+            "{missing} cells are missing, and the words of a document are all known or not there: write 0 for words that do not occur"
+        );
+        return Err(Error::data(Place::default().column(holes[0]), problem));
+    }
+    if options.method.is_some_and(|method| method != MixtureMethod::MultiView) {
+        let problem = format!(
+            "{method} needs complete rows, but {missing} cells are missing ({}); use multi-view, or fill them",
+            listed(&holes)
+        );
+        return Err(Error::option("mixture.method", problem));
+    }
+    warnings.push(format!("{missing} cells are missing ({}): components come from views and EM", listed(&holes)));
+    Ok((MixtureMethod::MultiView, true))
+}
+
+impl Problem<'_> {
+    /// Whether moments are taken as they are.
+    fn is_raw(&self) -> bool {
+        self.method == MixtureMethod::Asvtd || !self.family.is_corrected()
+    }
+
+    fn wants_slices(&self) -> bool {
+        match self.method {
+            MixtureMethod::Asvtd | MixtureMethod::Svtd | MixtureMethod::Svd => true,
+            MixtureMethod::Tpm | MixtureMethod::Als => false,
+            MixtureMethod::Sidiwo | MixtureMethod::MultiView => self.is_raw(),
+        }
+    }
+
+    fn n_features(&self) -> usize {
+        self.summary
+            .schema()
+            .columns()
+            .iter()
+            .map(|column| column.kind.n_states().map_or(1, |n_states| n_states.saturating_sub(1)))
+            .sum()
+    }
+
+    fn second(&self, most: usize, alpha: f64) -> Result<SecondMoment> {
+        let plan = MomentPlan {
+            family: self.family,
+            raw: self.method == MixtureMethod::Asvtd && self.family.is_corrected(),
+            alpha,
+            most,
+            seed: self.options.seed,
+            population: self.options.population,
+        };
+        SecondMoment::of(self.rows, &self.summary, plan, self.observer)
+    }
+
+    /// The model of the number of components asked for, or of the best number.
+    fn choose(&self, warnings: &mut Vec<String>) -> Result<Chosen> {
+        let d = self.n_features();
+        if let NumberOfComponents::Fixed(k) = self.options.components
+            && k > d
+            && self.method != MixtureMethod::MultiView
+        {
+            let problem = format!(
+                "{k} components need as many features, there are {d}; ask for fewer, or use `cluster`, which splits step by step"
+            );
+            return Err(Error::option("mixture.components", problem));
+        }
+        if self.method == MixtureMethod::MultiView {
+            let (candidate, tried) = self.choose_views()?;
+            return Ok((candidate, None, None, tried));
+        }
+        let most = match self.options.components {
+            NumberOfComponents::Fixed(k) => k,
+            NumberOfComponents::Auto => MOST_AUTO.min(d),
+        };
+        let (moment, alpha) = self.with_alpha(most)?;
+        self.tell_documents(&moment, warnings);
+        let spectrum = moment.whiten(1).map_err(|_| {
+            Error::data(
+                Place::default(),
+                "the rows have no second moment to tell components by: all cells are zero, or every row has one count",
+            )
+        })?;
+        let supported = spectrum.spectra().first().map_or(0, Spectrum::supported);
+        let rank = moment.rank();
+        match self.options.components {
+            NumberOfComponents::Fixed(k) => {
+                if k > rank {
+                    warnings.push(format!("{k} components asked for, but the second moment has rank {rank}: {rank} were found"));
+                } else if k > supported && !self.options.population {
+                    warnings
+                        .push(format!("{k} components asked for, but the second moment supports {supported} above its noise"));
+                }
+                Ok((self.candidate(&moment, k.min(rank))?, Some(supported), alpha, Vec::new()))
+            }
+            NumberOfComponents::Auto => {
+                let (mut best, mut tried): (Option<Candidate>, Vec<Tried>) = (None, Vec::new());
+                let mut since_best = 0;
+                for k in 1..=supported.min(rank).max(1) {
+                    let candidate = self.candidate(&moment, k)?;
+                    tried.push(Tried { components: k, log_likelihood: candidate.log_likelihood, bic: candidate.bic });
+                    if best.as_ref().is_none_or(|best| candidate.bic > best.bic) {
+                        (best, since_best) = (Some(candidate), 0);
+                    } else {
+                        since_best += 1;
+                        if since_best == PATIENCE {
+                            break;
+                        }
+                    }
+                }
+                Ok((best.expect("one component was tried"), Some(supported), alpha, tried))
+            }
+        }
+    }
+
+    /// The second moment with the α₀ asked for, or with the best.
+    fn with_alpha(&self, most: usize) -> Result<(SecondMoment, Option<f64>)> {
+        if self.family != MixtureFamily::Lda {
+            return Ok((self.second(most, 0.0)?, None));
+        }
+        if let Concentration::Fixed(alpha) = self.options.alpha.unwrap_or_default() {
+            return Ok((self.second(most, alpha)?, Some(alpha)));
+        }
+        let mut best: Option<(f64, f64, SecondMoment)> = None;
+        for alpha in ALPHAS {
+            let moment = self.second(most, alpha)?;
+            let k = most.min(moment.rank()).max(1);
+            let Ok(whitening) = moment.whiten(k) else { continue };
+            let third = moment.third(self.rows, &whitening, self.wants_slices(), self.observer)?;
+            let (_, components) = moment.recover(&whitening, &third, self.method, self.options.seed)?;
+            if best.as_ref().is_none_or(|best| components.residual < best.0) {
+                best = Some((components.residual, alpha, moment));
+            }
+        }
+        let none = || Error::data(Place::default(), "the documents have no second moment to tell topics by");
+        best.map(|(_, alpha, moment)| (moment, Some(alpha))).ok_or_else(none)
+    }
+
+    fn tell_documents(&self, moment: &SecondMoment, warnings: &mut Vec<String>) {
+        let totals = &moment.totals;
+        if self.family.is_topics() && totals.short > 0 {
+            warnings.push(format!(
+                "{} of {} documents have fewer than three words: they are labelled, but tell nothing of triples of words",
+                totals.short, totals.rows
+            ));
+        }
+        if totals.empty > 0 && self.family != MixtureFamily::Gaussian {
+            let what = if self.family.is_topics() { "documents are empty" } else { "rows are all zero" };
+            warnings.push(format!("{} {what}: they are labelled by what is most probable without any", totals.empty));
+        }
+    }
+
+    /// The model of k components by moments, and EM if asked.
+    fn candidate(&self, moment: &SecondMoment, k: usize) -> Result<Candidate> {
+        let whitening = moment.whiten(k)?;
+        let third = moment.third(self.rows, &whitening, self.wants_slices(), self.observer)?;
+        let (parameters, components) = moment.recover(&whitening, &third, self.method, self.options.seed)?;
+        let mut warnings = Vec::new();
+        if parameters.unsure > 0 {
+            warnings.push(format!("the moments do not tell the weight of {} of {k} components", parameters.unsure));
+        }
+        if !components.converged {
+            warnings.push(format!("{} did not converge in {} rounds", self.method, components.iterations));
+        }
+        let gap = Some(components.gap);
+        let moment_error = moment.are_shares().then(|| moment_error(moment, &parameters));
+        let schema = self.summary.schema();
+        if self.family == MixtureFamily::Lda {
+            let overall = overall_means(schema, moment, &self.summary);
+            let topics = as_topics(&proper_means(&parameters, &overall, moment.totals.weight, self.options.population));
+            let alpha = moment.alpha();
+            let provenance = provenance(self.options, self.family, self.method, self.summary.n_rows()).option("alpha", alpha);
+            let alphas = parameters.weights.iter().map(|weight| alpha * weight.max(1e-6)).collect();
+            let model = TopicModel::new(Arc::clone(schema), topics.transposed().cells().to_vec(), alphas, provenance)?;
+            let (log_likelihood, weight) = self.bound(&model)?;
+            let bic = information::bic(log_likelihood, model.n_free_parameters(), weight);
+            return Ok(Candidate {
+                model: MixtureModel::Topics(model),
+                log_likelihood,
+                bic,
+                gap,
+                em: None,
+                moment_error,
+                warnings,
+            });
+        }
+        let model = star(schema, self.family, &parameters, moment, &self.summary, self.options.population)?;
+        if !self.em && !self.family.is_corrected() {
+            warnings.push("raw moments of labels are not exact; EM (`mixture.em`) improves them".to_owned());
+        }
+        let overall = overall_means(schema, moment, &self.summary);
+        let mut candidate = self.refined(model, &overall)?;
+        candidate.warnings.splice(0..0, warnings);
+        Ok(Candidate { gap, moment_error, ..candidate })
+    }
+
+    /// A star, refined by EM if asked, and its likelihood.
+    fn refined(&self, model: LatentTree, overall: &[f64]) -> Result<Candidate> {
+        let root = model.rooted().roots[0];
+        let (mut em, mut warnings) = (None, Vec::new());
+        let (model, log_likelihood) = if self.em && self.family == MixtureFamily::SingleTopic {
+            let total: f64 = overall.iter().sum();
+            let overall: Vec<f64> = overall.iter().map(|share| share / total).collect();
+            let fit = topic_em::fit(model, root, &overall, self.rows, self.observer)?;
+            em = Some((fit.passes, fit.converged));
+            (fit.model, fit.log_likelihood)
+        } else if self.em {
+            let fit = Em::new().fit(&model, self.rows, self.observer)?;
+            em = Some((fit.iterations, fit.converged()));
+            warnings.extend(fit.warnings.iter().cloned());
+            let log_likelihood = self.log_likelihood(&fit.model)?;
+            (fit.model, log_likelihood)
+        } else {
+            let log_likelihood = self.log_likelihood(&model)?;
+            (model, log_likelihood)
+        };
+        if em.is_some_and(|it| !it.1) {
+            warnings.push("EM had not converged when it reached its limit of passes".to_owned());
+        }
+        let provenance = provenance(self.options, self.family, self.method, self.summary.n_rows());
+        let model = model.with_provenance(provenance);
+        let bic = information::bic(log_likelihood, model.n_free_parameters(), self.summary.total_weight());
+        Ok(Candidate { model: MixtureModel::Star(model), log_likelihood, bic, gap: None, em, moment_error: None, warnings })
+    }
+
+    /// By views: the number asked for, or one after the other until BIC falls.
+    fn choose_views(&self) -> Result<(Candidate, Vec<Tried>)> {
+        let fit = |k: usize| -> Result<Candidate> {
+            let (tree, _) = star_tree(self.summary.schema())?;
+            if k == 1 {
+                let one = template(Arc::clone(self.rows.schema()), tree, 1)?;
+                return self.refined(Em::new().fit(&one, self.rows, self.observer)?.model, &[]);
+            }
+            if self.summary.schema().variables().len() < 3 {
+                return Err(Error::option("mixture.method", "multi-view needs three columns or more; use sidiwo, or `cluster`"));
+            }
+            let options = MomentOptions::new(k).seed(self.options.seed);
+            let found = by_moments(&tree, &mut *self.rows.open()?, Some(&self.summary), &options, self.observer)?;
+            let mut candidate = self.refined(found.model, &[])?;
+            candidate.warnings.splice(0..0, found.warnings);
+            Ok(candidate)
+        };
+        if let NumberOfComponents::Fixed(k) = self.options.components {
+            return Ok((fit(k)?, Vec::new()));
+        }
+        let (mut best, mut tried): (Option<Candidate>, Vec<Tried>) = (None, Vec::new());
+        for k in 2..=MOST_AUTO {
+            let candidate = fit(k)?;
+            tried.push(Tried { components: k, log_likelihood: candidate.log_likelihood, bic: candidate.bic });
+            if best.as_ref().is_some_and(|best| candidate.bic <= best.bic) {
+                break;
+            }
+            best = Some(candidate);
+        }
+        Ok((best.expect("two components were tried"), tried))
+    }
+
+    fn log_likelihood(&self, model: &LatentTree) -> Result<f64> {
+        crate::parameters::em::rows_log_likelihood(model, self.rows, self.observer)
+    }
+
+    /// The bound of all documents, and their weight.
+    fn bound(&self, model: &TopicModel) -> Result<(f64, f64)> {
+        let (mut sum, mut weight) = (0.0, 0.0);
+        let mut source = self.rows.open()?;
+        while let Some(batch) = source.next_batch()? {
+            if self.observer.cancelled() {
+                return Err(Error::Cancelled);
+            }
+            for (row, bound) in model.bound(&batch).into_iter().enumerate() {
+                sum += batch.weight(row) * bound;
+                weight += batch.weight(row);
+            }
+        }
+        Ok((sum, weight))
+    }
+
+    fn report(
+        &self,
+        candidate: Candidate,
+        supported: Option<usize>,
+        alpha: Option<f64>,
+        tried: Vec<Tried>,
+        mut warnings: Vec<String>,
+    ) -> Result<MixtureFit> {
+        warnings.extend(candidate.warnings);
+        let labels = labels(&candidate.model, self.rows, self.options.seed, self.observer)?;
+        let (weights, relevant) = match &candidate.model {
+            MixtureModel::Star(model) => {
+                let Distribution::Discrete(prior) = model.distribution(model.rooted().roots[0]) else {
+                    unreachable!("the root has states")
+                };
+                (prior.values().to_vec(), relevant_of_star(model, RELEVANT)?)
+            }
+            MixtureModel::Topics(model) => {
+                let total: f64 = model.alpha().iter().sum();
+                (model.alpha().iter().map(|alpha| alpha / total).collect(), relevant_of_topics(model, RELEVANT))
+            }
+        };
+        let mut sizes = vec![0; weights.len()];
+        labels.iter().for_each(|&label| sizes[label] += 1);
+        let topics = leading_columns(&candidate.model);
+        let coherence = topics.map(|topics| coherence(self.rows, &topics, self.observer)).transpose()?;
+        let given = match (&candidate.model, self.family) {
+            (MixtureModel::Star(model), MixtureFamily::SingleTopic) => Some(candidate.log_likelihood - self.ln_lengths(model)?),
+            _ => None,
+        };
+        Ok(MixtureFit {
+            family: self.family,
+            method: self.method,
+            weights,
+            log_likelihood: candidate.log_likelihood,
+            log_likelihood_given_lengths: given,
+            bic: candidate.bic,
+            labels,
+            sizes,
+            relevant,
+            coherence,
+            moment_error: candidate.moment_error,
+            gap: candidate.gap,
+            supported,
+            alpha,
+            em: candidate.em,
+            tried,
+            warnings,
+            model: candidate.model,
+        })
+    }
+
+    /// Log-probability of the lengths of all documents.
+    fn ln_lengths(&self, model: &LatentTree) -> Result<f64> {
+        let mut source = self.rows.open()?;
+        let mut sum = 0.0;
+        while let Some(batch) = source.next_batch()? {
+            let lengths = crate::inference::star::ln_lengths(model, &batch).unwrap_or_default();
+            sum += lengths.iter().enumerate().map(|(row, ln)| batch.weight(row) * ln).sum::<f64>();
+        }
+        Ok(sum)
+    }
+}
+
+/// Probabilities of the columns in each component, where columns are counts or binary.
+fn leading_columns(model: &MixtureModel) -> Option<Vec<Vec<f64>>> {
+    let model = match model {
+        MixtureModel::Topics(model) => return Some((0..model.n_topics()).map(|topic| model.topic(topic).to_vec()).collect()),
+        MixtureModel::Star(model) => model,
+    };
+    let schema = model.schema();
+    let k = model.n_states(model.rooted().roots[0])?;
+    let mut columns = Matrix::zeros(k, schema.columns().len());
+    for variable in schema.variable_ixs() {
+        let own = schema.variable(variable);
+        match (model.distribution(model.node_of(variable)), &schema.column(own.columns[0]).kind) {
+            (Distribution::Discrete(table), Kind::Binary { .. }) => {
+                (0..k).for_each(|c| columns[(c, own.columns[0].get())] = table.given(c)[1])
+            }
+            (Distribution::Emission(Emission::Poisson { rates }), _) => {
+                (0..k).for_each(|c| columns[(c, own.columns[0].get())] = rates[c])
+            }
+            _ => return None,
+        }
+    }
+    Some((0..k).map(|c| columns.row(c).to_vec()).collect())
+}
+
+/// `√(W (1 − ‖M‖²))` of the second and third moments, with the norms of the moments that the parameters have.
+fn moment_error(moment: &SecondMoment, parameters: &Parameters) -> [f64; 2] {
+    let k = parameters.weights.len();
+    let gram = parameters.means.transposed_times(&parameters.means);
+    let norm = |power: i32| -> f64 {
+        let cells =
+            (0..k * k).map(|at| parameters.weights[at / k] * parameters.weights[at % k] * gram[(at / k, at % k)].powi(power));
+        cells.sum::<f64>().clamp(0.0, 1.0)
+    };
+    let totals = &moment.totals;
+    let spread = [0, 1].map(|ix| totals.squared_lengths[ix] / totals.lengths[ix + 1].powi(2));
+    [(spread[0] * (1.0 - norm(2))).sqrt(), (spread[1] * (1.0 - norm(3))).sqrt()]
+}

@@ -1,0 +1,90 @@
+//! EM of the single-topic model: a star of Poisson leaves whose rates sum to the same length L in every topic.
+//!
+//! Given the lengths of documents the likelihood is that of the star less the log-probability of the lengths, which does not depend on the
+//! topics: `ln P(x) = ln P(x | t) + ln Poisson(t; L)`. So posteriors are those of eq. 3.4 of Ruffini (2019), and the M-step is
+//! `μ_ic = Σ γ_c x_i / Σ γ_c t`.
+
+use std::sync::Arc;
+
+use crate::data::Rows;
+use crate::error::Result;
+use crate::index::NodeIx;
+use crate::model::{Distribution, Emission, LatentTree, Table};
+use crate::moments::fold;
+use crate::observer::{Observer, Quiet};
+use crate::parameters::em::ExpectedCounts;
+
+/// Most passes.
+const PASSES: usize = 200;
+/// Gain of a pass, relative to the log-likelihood, at which the fit ends.
+const TOLERANCE: f64 = 1e-6;
+/// Counts of the overall distribution of words that every topic is given, in words: keeps words that a topic never had possible.
+const PSEUDO_WORDS: f64 = 1.0;
+
+/// A fit.
+pub(crate) struct TopicFit {
+    pub(crate) model: LatentTree,
+    pub(crate) log_likelihood: f64,
+    pub(crate) passes: usize,
+    pub(crate) converged: bool,
+}
+
+/// Fits the topics and their probabilities from this start.
+pub(crate) fn fit(
+    start: LatentTree,
+    root: NodeIx,
+    overall: &[f64],
+    rows: &dyn Rows,
+    observer: &dyn Observer,
+) -> Result<TopicFit> {
+    observer.stage("em", Some(PASSES as u64));
+    let mut model = Arc::new(start);
+    let mut before = f64::NEG_INFINITY;
+    for pass in 1..=PASSES {
+        let counts = fold(&mut *rows.open()?, ExpectedCounts::new(Arc::clone(&model)), &Quiet(observer))?;
+        let log_likelihood = counts.log_likelihood();
+        observer.progress(pass as u64);
+        let converged = (log_likelihood - before).abs() <= TOLERANCE * log_likelihood.abs();
+        if converged || pass == PASSES {
+            let model = Arc::unwrap_or_clone(model);
+            return Ok(TopicFit { model, log_likelihood, passes: pass, converged });
+        }
+        before = log_likelihood;
+        model = Arc::new(maximise(&counts, root, overall)?);
+    }
+    unreachable!("the last pass returns")
+}
+
+/// The M-step.
+fn maximise(counts: &ExpectedCounts, root: NodeIx, overall: &[f64]) -> Result<LatentTree> {
+    let model = counts.model();
+    let weights = counts.state_weights(root).expect("the root is discrete");
+    let k = weights.len();
+    let leaves: Vec<NodeIx> = model.schema().variable_ixs().map(|variable| model.node_of(variable)).collect();
+    let Distribution::Emission(Emission::Poisson { .. }) = model.distribution(leaves[0]) else {
+        unreachable!("leaves are counts")
+    };
+    let length: f64 = leaves.iter().map(|&leaf| rates(model, leaf)[0]).sum();
+    let mut totals = vec![0.0; k];
+    let sums: Vec<Vec<f64>> = leaves
+        .iter()
+        .zip(overall)
+        .map(|(&leaf, share)| counts.count_sums(leaf).iter().map(|sum| sum + PSEUDO_WORDS * share).collect::<Vec<f64>>())
+        .inspect(|sums| totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum))
+        .collect();
+    let all: f64 = weights.iter().sum();
+    let mut distributions: Vec<Distribution> = model.tree().node_ixs().map(|node| model.distribution(node).clone()).collect();
+    distributions[root.get()] = Distribution::Discrete(Table::new(k, weights.iter().map(|weight| weight / all).collect()));
+    for (leaf, sums) in leaves.iter().zip(&sums) {
+        let rates = sums.iter().zip(&totals).map(|(sum, total)| length * sum / total).collect();
+        distributions[leaf.get()] = Distribution::Emission(Emission::Poisson { rates });
+    }
+    model.with_distributions(distributions)
+}
+
+pub(super) fn rates(model: &LatentTree, leaf: NodeIx) -> &[f64] {
+    match model.distribution(leaf) {
+        Distribution::Emission(Emission::Poisson { rates }) => rates,
+        _ => unreachable!("leaves are counts"),
+    }
+}
