@@ -219,9 +219,9 @@ fn tables_without_a_tree_in_them_give_a_model_and_a_note() {
     let json = folder.json("learn independent.csv -o m.json");
     assert_eq!((&json["hidden"], &json["trees"]), (&json!(0), &json!(3)), "{json}");
     says(&json, "3 separate trees");
-    // The exact log-likelihood of a fair coin in each of four equal columns.
+    // The log-likelihood of a fair coin in four equal columns, less 0.1 nats for each of six table rows: what a pseudo-count of 0.1 costs.
     let json = folder.json("learn alike.csv -o m.json");
-    assert!((number(&json["log_likelihood"]) + 160.0 * std::f64::consts::LN_2).abs() < 0.5, "{json}");
+    assert!((number(&json["log_likelihood"]) + 160.0 * std::f64::consts::LN_2).abs() < 0.65, "{json}");
     assert_eq!((&json["trees"], &json["warnings"]), (&json!(1), &json!([])), "{json}");
     let json = folder.json("learn constant.csv -o m.json");
     assert_eq!(json["hidden"], 0);

@@ -42,7 +42,7 @@ pub(crate) struct StarPlan {
 }
 
 impl StarPlan {
-    /// `None` if the model is no star of labels and counts, or a state gives zeros no probability.
+    /// `None` if the model is no star of counts, or of counts and labels, or a state gives zeros no probability.
     pub(crate) fn new(model: &LatentTree) -> Option<Self> {
         let tree = model.tree();
         let [root] = model.rooted().roots[..] else { return None };
@@ -84,6 +84,10 @@ impl StarPlan {
             }
         }
         plan.columns = columns.into_iter().collect::<Option<_>>()?;
+        // Labels alone have the engine of sparse rows of any tree, which gives the bits of dense rows.
+        if plan.columns.iter().all(|column| matches!(column, Column::Labels { .. })) {
+            return None;
+        }
         plan.places = places;
         for column in &plan.columns {
             let blocks = match column {

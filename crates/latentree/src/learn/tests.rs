@@ -106,8 +106,8 @@ fn rows_that_are_streamed_give_the_model_of_rows_in_memory() {
         ("auto", plain.clone()),
         ("em", plain.clone().parameters(ParameterMethod::Em)),
         ("three states", plain.clone().hidden_states(Some(3)).restarts(2)),
-        ("bic", searched),
-        ("validation", plain.clone().select(Some(Criterion::Validation)).validation(Some(Validation::Fraction(0.2)))),
+        ("bic", searched.clone()),
+        ("validation", searched.clone().select(Some(Criterion::Validation)).validation(Some(Validation::Fraction(0.2)))),
         ("regularised", plain.clone().structure(LearnerName::RegularisedNeighborJoining)),
         ("bootstrap", plain.bootstrap(Some(4))),
     ];

@@ -153,10 +153,10 @@ fn a_branch_that_would_cost_parameters_at_the_other_end_does_not_question_a_spli
 fn more_rows_than_a_sample_decide_an_edge_as_all_rows_do() {
     for (shape, is_true) in [(Shape::DoubleStar, true), (Shape::Star, false)] {
         let truth = model_of(shape, 10, ParameterFamily::Symmetric { states: 3, strength: (0.5, 0.7) }, 4);
-        let data = Inference::new(&truth).sample(9000, 6).unwrap();
+        let data = Inference::new(&truth).sample(30_000, 6).unwrap();
         let tree = Tree::from_newick("(x1,x2,x3,x4,x5,(x6,x7,x8,x9,x10));", &crate::tree::Observed::LeavesOnly).unwrap();
         let learned = Learning::new().collapse(Some(0.0)).tree(Some(tree)).run(Source::Rows(&data), &Silent).unwrap();
-        let evidence = Evidence { rows: Some(&data), moments: None, total_weight: 9000.0 };
+        let evidence = Evidence { rows: Some(&data), moments: None, total_weight: 30_000.0 };
         let model = learned.model().unwrap();
         let mut bench = Bench::new(model, &evidence, Smoothing::default(), None, &Silent).unwrap();
         assert!(bench.sample.is_some());
@@ -164,8 +164,9 @@ fn more_rows_than_a_sample_decide_an_edge_as_all_rows_do() {
         let by_sample = support(&bench);
         bench.sample = None;
         let by_all = support(&bench);
-        assert!((by_sample - by_all).abs() < 0.05, "{shape:?}: {by_sample} {by_all}");
-        assert_eq!(by_all > 0.5, is_true);
+        // A tenth is the width that supports are calibrated to.
+        assert!((by_sample - by_all).abs() < 0.1, "{shape:?}: {by_sample} {by_all}");
+        assert!((by_all > 0.5) == is_true && (by_sample > 0.5) == is_true);
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn cases() -> Vec<Case> {
         counts("half a component", "mixture counts.csv -k 2.5 -o m.json").says(["--components", "auto"]),
         counts("components by name", "mixture counts.csv -k many -o m.json").says(["--components", "auto"]),
         counts("no output", "mixture counts.csv -k 2").says(["--output"]),
-        counts("unknown family", "mixture counts.csv -k 2 --family negative-binomial -o m.json").says(["--family", "single-topic"]),
+        counts("unknown family of mixtures", "mixture counts.csv -k 2 --family negative-binomial -o m.json").says(["--family", "single-topic"]),
         counts("unknown method", "mixture counts.csv -k 2 --method power -o m.json").says(["--method", "sidiwo, asvtd"]),
         counts("more components than features", "mixture counts.csv -k 4 --family poisson -o m.json").says(["--components", "there are 3", "cluster"]),
         counts("fractions as counts", "mixture numbers.csv -k 2 --family poisson -o m.json").says(["numbers.csv"]),

@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
         damaged("checksum changed", "fnv1a64:0", "fnv1a64:1").says(["checksum"]),
         damaged("brace changed", "{\"kind\"", "[\"kind\"").says(["line", "JSON"]),
         damaged("version changed", "\"version\": 1", "\"version\": 7"),
-        changed("future version", "\"version\":1", "\"version\":9").says(["version 9", "1 to 1", "newer version"]),
+        changed("future version", "\"version\":1", "\"version\":9").says(["version 9", "1 to 2", "newer version"]),
         changed("version that is text", "\"version\":1", "\"version\":\"1\"").says(["\"version\"", "whole number"]),
         changed("format of another program", "\"latentree\"", "\"treelearn\"").says(["\"treelearn\"", "\"latentree\""]),
         changed("format missing", "\"format\":\"latentree\",", "").says(["\"format\" is missing"]),

@@ -4,7 +4,7 @@ use super::cover::{Choice, greedy, knee};
 use super::information::{LITTLE, Says, Scale, Walks};
 use crate::index::NodeIx;
 
-/// In trees of at most this many hidden nodes, every hidden node is a group of a single level.
+/// In trees of at most this many hidden nodes, every hidden node that is the best for some variable is a group of a single level.
 const FEW_HIDDEN: usize = 12;
 /// Number of broad groups of a larger tree.
 const BROAD: std::ops::RangeInclusive<usize> = 8..=20;
@@ -82,7 +82,7 @@ impl Hierarchy<'_> {
             centres.extend(candidates.iter().filter(|candidate| !chosen.iter().any(|it| it.candidate == **candidate)));
         }
         let variables: Vec<usize> = (0..self.observed.len()).collect();
-        let least = if is_small { 0 } else { MIN_OF_BROAD };
+        let least = if is_small { 1 } else { MIN_OF_BROAD };
         let (shares, rest) = self.settled(&mut centres, None, &variables, &candidates, least);
         let first = self.found.len();
         for (&centre, share) in centres.iter().zip(&shares) {
@@ -98,9 +98,6 @@ impl Hierarchy<'_> {
             if !rest.variables.is_empty() {
                 self.divide(None, 1, first + centres.len(), &rest);
             }
-        }
-        for ix in first..self.found.len() {
-            self.fill(ix);
         }
     }
 
@@ -201,18 +198,6 @@ impl Hierarchy<'_> {
             variables,
             hidden: share.hidden.iter().map(|&it| self.hidden[it]).collect(),
         });
-    }
-
-    /// A group that is not the best for any variable lists the variables that it explains best.
-    fn fill(&mut self, ix: usize) {
-        const LISTED: usize = 6;
-        let Some(node) = self.found[ix].node.filter(|_| self.found[ix].variables.is_empty()) else { return };
-        let place = self.hidden.binary_search(&node).expect("a group is a hidden node");
-        let says = self.says[place].iter().map(|it| self.in_nats(it.variable as usize, f64::from(it.share)));
-        let mut listed: Vec<(NodeIx, f64)> = says.collect();
-        listed.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        listed.truncate(LISTED);
-        self.found[ix].variables = listed;
     }
 
     fn in_nats(&self, variable: usize, share: f64) -> (NodeIx, f64) {

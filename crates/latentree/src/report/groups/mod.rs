@@ -66,8 +66,7 @@ pub struct Group {
     pub parent: Option<usize>,
     /// Observed nodes, including those of finer groups, and the information of the group's node about them in nats, most informative first.
     ///
-    /// Groups of the same level do not share variables, with one exception: in small trees, a node that is not the best for any variable
-    /// lists the variables that it explains best.
+    /// Groups of the same level do not share variables.
     pub variables: Vec<(NodeIx, f64)>,
     /// Hidden nodes that belong to the group, its own first.
     pub hidden: Vec<NodeIx>,
@@ -102,7 +101,7 @@ pub struct Groups {
 impl Groups {
     /// The groups of a model.
     ///
-    /// In a tree of up to 12 hidden nodes, each hidden node is a group of the only level. A larger tree has 8 to 20 broad groups, up to the
+    /// In a tree of up to 12 hidden nodes, each hidden node that explains some variable best is a group of the only level. A larger tree has 8 to 20 broad groups, up to the
     /// point where the curve of their joint information bends most, and finer groups inside them. A model without hidden nodes has none.
     ///
     /// # Complexity

@@ -189,14 +189,14 @@ fn groups_of_a_large_tree_are_a_hierarchy_that_holds_everything_once() {
 }
 
 #[test]
-fn in_a_small_tree_each_hidden_node_is_a_group_with_variables() {
+fn groups_of_a_small_tree_hold_each_variable_once() {
     for (seed, family) in (0..60).zip([Family::Discrete, Family::Mixed, Family::Gaussian].into_iter().cycle()) {
         let model = random_model(seed, family, 12);
         let groups = Groups::of(&model);
-        let mut nodes: Vec<NodeIx> = groups.all().iter().filter_map(|group| group.node).collect();
-        nodes.sort_unstable();
-        assert_eq!(nodes, model.hidden().collect::<Vec<_>>());
-        assert!(groups.all().iter().all(|group| group.level == 1));
+        let mut variables: Vec<NodeIx> = groups.all().iter().flat_map(|group| &group.variables).map(|it| it.0).collect();
+        variables.sort_unstable();
+        assert_eq!(variables, model.tree().node_ixs().filter(|&it| model.tree().is_observed(it)).collect::<Vec<_>>());
+        assert!(groups.all().iter().all(|group| group.level == 1 && !group.variables.is_empty()));
         assert!(groups.to_json(&model).is_array());
     }
 }
