@@ -11,7 +11,9 @@ from latentree import LatentTree, Moments, _latentree, read_model
 SOURCES = Path(__file__).resolve().parents[2] / "crates" / "latentree" / "src"
 #: Options that messages of the library name and that cannot be met from Python.
 ONLY_ON_THE_COMMAND_LINE = set(
-    "learn.candidates learn.checkpoint learn.from read.encoding read.events export.format read.group read.id read.names read.no_header".split()
+    "learn.candidates learn.checkpoint learn.from read.encoding read.events export.format read.group read.id read.names read.no_header "
+    "classify.prior cluster.depth cluster.leaves cluster.method mixture.alpha mixture.components mixture.em mixture.family mixture.method "
+    "mixture.stability learn.folds learn.target".split()
 )
 #: Options that only programs of the library set.
 ONLY_IN_THE_LIBRARY = {"distance.clip", "distance.rare_weight"}

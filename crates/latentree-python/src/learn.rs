@@ -67,8 +67,9 @@ fn json(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
 /// A value of the wrong type is a `TypeError`, a value out of range a `ValueError`.
 fn wrong(error: latentree::Error, value: &Bound<'_, PyAny>) -> PyErr {
     let message = with_python_names(&error.to_string());
-    let is_fraction = !value.is_instance_of::<PyString>() && value.extract::<i64>().is_err() && value.extract::<u64>().is_err();
-    let is_name = message.ends_with("a name is needed");
+    let is_text = value.is_instance_of::<PyString>();
+    let is_fraction = !is_text && value.extract::<i64>().is_err() && value.extract::<u64>().is_err();
+    let is_name = message.ends_with("a name is needed") || (!is_text && message.contains("is not one of"));
     let is_number = message.ends_with("a number is needed");
     let is_whole = is_fraction && (message.contains("a whole number") || message.contains("a number of states"));
     if is_name || is_number || is_whole { PyTypeError::new_err(message) } else { to_python(error) }
