@@ -340,8 +340,8 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     let (kept, first_sweeps, sweeps) = match search.effort {
         _ if size > VERY_LARGE => (1, 1, 1),
         _ if size > LARGE || n_variables > WIDE => (1, 1, if search.effort == Effort::Thorough { 40 } else { 10 }),
-        Effort::Thorough => (4, 2, 40),
-        _ if size < SMALL => (4, 2, 25),
+        Effort::Thorough => (8, 2, 40),
+        _ if size < SMALL => (8, 2, 25),
         _ => (2, 1, 25),
     };
     let climbed = if size >= SMALL && search.effort != Effort::Thorough { MAX_CLIMBED } else { usize::MAX };
@@ -385,6 +385,10 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     found = climb_all(found, first_sweeps, 0, &|ix| bench.steps.climb(ix, n_climbed))?;
     found.truncate(kept);
     found = climb_all(found, plan.further_sweeps, 500, &|ix| bench.steps.climb_further(ix))?;
+    if size < SMALL {
+        // Finalists of a small table all go to the end: the best of them after a few sweeps often is not the best then.
+        found = climb_all(found, sweeps, 900, &|ix| bench.steps.climb_further(ix))?;
+    }
     let Some((_, best)) = found.into_iter().next() else {
         return starts::forest(&[], &bench.columns, search.smoothing.pseudo_count).model(bench.rows.schema(), &bench.columns);
     };
