@@ -1,7 +1,7 @@
 //! All rows by column, as the local moves of a search read them.
 //!
-//! A column of labels lists the rows that do not have its most frequent label, by label, so that a local fit costs the cells that say something. Rows
-//! are cut into chunks that fit the cache.
+//! A column of labels lists the rows that do not have its most frequent label, by label, so that a local fit costs the cells that say
+//! something. Rows are cut into chunks that fit the cache.
 
 use crate::data::{Block, Kind, Rows, Schema};
 use crate::{Error, Observer, Result, VarIx};

@@ -1,6 +1,8 @@
-//! The exponential function of numbers that are not positive, for whole arrays: without a call or a branch, so that the compiler uses wide registers.
+//! The exponential function of numbers that are not positive, for whole arrays: without a call or a branch, so that the compiler uses
+//! wide registers.
 //!
-//! `e^x = 2^n e^f` with n the whole number nearest to `x / ln 2` and `|f| ≤ ½ ln 2`, where the series of `e^f` has a relative error below 1e-11 after ten terms.
+//! `e^x = 2^n e^f` with n the whole number nearest to `x / ln 2` and `|f| ≤ ½ ln 2`, where the series of `e^f` has a relative error
+//! below 1e-11 after ten terms.
 
 /// Below it the result is e⁻⁶⁹⁰, about 1e-300.
 const LEAST: f64 = -690.0;

@@ -141,7 +141,8 @@ impl Patch {
         children
     }
 
-    /// Of columns of labels: probabilities relative to the usual label's, one for missing cells divided by it, and the logarithms of the usual one's.
+    /// Of columns of labels: probabilities relative to the usual label's, one for missing cells divided by it, and the logarithms of
+    /// the usual one's.
     fn prepared(&self, columns: &Columns) -> Vec<(Vec<f64>, Vec<f64>)> {
         let of_leaf = |leaf: &Leaf| {
             let Source::Column(column) = leaf.source else { return (Vec::new(), Vec::new()) };
@@ -177,8 +178,8 @@ impl Patch {
         counts
     }
 
-    /// Expected counts by every `stride`-th chunk of rows, scaled to the weight of all. Chunks are dealt out to a fixed number of lanes, whose sums are added in their
-    /// order: the same bits for any number of threads.
+    /// Expected counts by every `stride`-th chunk of rows, scaled to the weight of all. Chunks are dealt out to a fixed number of
+    /// lanes, whose sums are added in their order: the same bits for any number of threads.
     pub(super) fn expect_some(&self, columns: &Columns, stride: usize, lanes: &mut [Work]) -> Counts {
         let (leaves_of, children_of) = (self.leaves_of(), self.children_of());
         let prepared = self.prepared(columns);

@@ -61,8 +61,8 @@ impl Patch {
         }
     }
 
-    /// Steps of EM until a step gains less than `least`, and the log-likelihood before the last of them. Where there are many rows, all but the last steps look at
-    /// some of them.
+    /// Steps of EM until a step gains less than `least`, and the log-likelihood before the last of them. Where there are many rows, all
+    /// but the last steps look at some of them.
     pub(crate) fn climb(&mut self, columns: &Columns, floors: &Floors, steps: usize, least: f64) -> f64 {
         let stride = if steps > LAST_STEPS { columns.n_chunks() / SAMPLE_CHUNKS } else { 1 }.clamp(1, MAX_STRIDE);
         let n_lanes = (columns.n_chunks() / stride / MIN_CHUNKS_OF_A_LANE).clamp(1, MAX_LANES);

@@ -9,9 +9,8 @@ use rayon::prelude::*;
 
 use crate::information;
 
-/// What a difference of log-likelihoods is divided by: rearrangements of more than one step are not weighed, and the present arrangement was chosen among
-/// them, too. The number is that of simulated trees (`experiments support`). It does not correct the variance: differences vary from row to row as those of
-/// right models do.
+/// What a difference of log-likelihoods is divided by: chosen on simulated trees and checked on others. It may stand for rearrangements of
+/// more than one step, which are not weighed, and for the choice of the present arrangement among many.
 const TEMPERATURE: f64 = 1.6;
 
 /// A fitted arrangement of an edge's surroundings.

@@ -17,9 +17,10 @@ pub(crate) const PRIOR_VARIANCE: f64 = 0.02;
 
 /// What keeps parameters away from the border.
 ///
-/// A pseudo-count is a Dirichlet prior: the objective gains `pseudo_count · Σ ln θ` over the cells of all tables. The weight `ν` of variances is an inverse gamma prior: the
-/// objective gains `−½ ν (ln σ² + s/σ²)` for every continuous variable in every state, where `s` is a fiftieth of the variance of the column. Floors bound
-/// the variances and rates that are searched; within the bounds every step is exact.
+/// A pseudo-count is a Dirichlet prior: the objective gains `pseudo_count · Σ ln θ` over the cells of all tables. The weight `ν` of
+/// variances is an inverse gamma prior: the objective gains `−½ ν (ln σ² + s/σ²)` for every continuous variable in every state, where
+/// `s` is a fiftieth of the variance of the column. Floors bound the variances and rates that are searched; within the bounds every
+/// step is exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Smoothing {
     /// Added to every cell of every table, ≥ 0; by default 0.01. Zero cells destroy held-out scores: with 0 a cell that no row shows has probability zero.
@@ -28,7 +29,8 @@ pub struct Smoothing {
     pub variance_floor: f64,
     /// Least rate of a count variable in a state, as a share of the mean of its column; by default 1e-6.
     pub rate_floor: f64,
-    /// Rows that the prior of a variance is worth in every state; by default 1. Without it, a state of three rows that happen to be close would pay for itself.
+    /// Rows that the prior of a variance is worth in every state; by default 1. Without it, a state of three rows that happen to be
+    /// close would pay for itself.
     pub variance_weight: f64,
 }
 
@@ -45,8 +47,8 @@ impl Smoothing {
         Self { pseudo_count: 0.0, variance_weight: 0.0, ..Self::default() }
     }
 
-    /// What a search uses: the default, and up to ten times its pseudo-count for tables of fewer than 2,000 rows, where a label that no row of a small state has is no evidence
-    /// that none ever will.
+    /// What a search uses: the default, and up to ten times its pseudo-count for tables of fewer than 2,000 rows, where a label that no
+    /// row of a small state has is no evidence that none ever will.
     #[must_use]
     pub fn for_search(n_rows: f64) -> Self {
         Self::pseudo_count((20.0 / n_rows.max(1.0)).clamp(0.01, 0.1))

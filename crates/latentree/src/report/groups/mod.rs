@@ -101,12 +101,13 @@ pub struct Groups {
 impl Groups {
     /// The groups of a model.
     ///
-    /// In a tree of up to 12 hidden nodes, each hidden node that explains some variable best is a group of the only level. A larger tree has 8 to 20 broad groups, up to the
-    /// point where the curve of their joint information bends most, and finer groups inside them. A model without hidden nodes has none.
+    /// In a tree of up to 12 hidden nodes, each hidden node that explains some variable best is a group of the only level. A larger
+    /// tree has 8 to 20 broad groups, up to the point where the curve of their joint information bends most, and finer groups inside
+    /// them. A model without hidden nodes has none.
     ///
     /// # Complexity
-    /// At most one product of small tables per pair of a hidden node and another node. In large trees, walks stop when little information is
-    /// left.
+    /// At most one product of small tables per pair of a hidden node and another node. In large trees, walks stop when little
+    /// information is left.
     #[must_use]
     pub fn of(model: &LatentTree) -> Self {
         let walks = Walks::new(model);

@@ -1,7 +1,7 @@
 //! Iterated local search: a part of the best model is undone, and sweeps climb again from there.
 //!
-//! A kick takes half of the states from one hidden node, or joins two neighbouring ones. On a table that is searched in a second, a dozen of them cost little, and find
-//! what no single move reaches.
+//! A kick takes half of the states from one hidden node, or joins two neighbouring ones. On a table that is searched in a second, a
+//! dozen of them cost little, and find what no single move reaches.
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};

@@ -9,8 +9,9 @@
 //!    taken together;
 //! 3. **EM** of the whole model, once for all moves. They stay if BIC rose; otherwise the better half is tried.
 //!
-//! Starts are taken through some sweeps, and the best of them to the end. Small tables are then kicked ([`kicks`]): a part of the best model is undone, and the search climbs
-//! again. Work is counted in table cells times rows, never in seconds: results do not depend on the machine.
+//! Starts are taken through some sweeps, and the best of them to the end. Small tables are then kicked ([`kicks`]): a part of the best
+//! model is undone, and the search climbs again. Work is counted in table cells times rows, never in seconds: results do not depend on
+//! the machine.
 
 mod beginnings;
 mod kicks;
