@@ -1,6 +1,7 @@
 //! Rows that EM passes over again and again, and fewer rows that say the same.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use super::ExpectedCounts;
@@ -94,9 +95,9 @@ impl Rows for Merged<'_> {
 
 /// Bytes that the different rows of a table may take before the search for them is given up. The same for rows in memory and rows that are
 /// streamed, which must give the same model.
-const MAX_BYTES: usize = 256 << 20;
-/// What a different row takes besides its cells: its place in the index.
-const ROW_BYTES: usize = 96;
+const MAX_BYTES: usize = 128 << 20;
+/// What a different row takes besides its cells: its weight and its place in the index.
+const ROW_BYTES: usize = 48;
 /// Number of rows to inspect before giving up.
 const TRIAL_ROWS: u64 = 8192;
 
@@ -109,7 +110,9 @@ pub fn merge_rows(rows: &dyn Rows) -> Result<Option<Dataset>> {
     if rows.remote().is_some() || rows.schema().columns().iter().any(|column| column.kind == Kind::Continuous) {
         return Ok(None);
     }
-    let mut known: HashMap<Vec<u8>, usize> = HashMap::new();
+    // The index holds hashes only: the cells themselves are compared where they stand.
+    let mut known: HashMap<u64, usize> = HashMap::new();
+    let hasher = RandomState::new();
     let mut unique = Gathered::new(rows.schema());
     let (mut seen, mut n_rows, mut n_bytes) = (0_u64, 0_u64, 0);
     let mut key = Vec::new();
@@ -123,11 +126,19 @@ pub fn merge_rows(rows: &dyn Rows) -> Result<Option<Dataset>> {
             }
             key.clear();
             write_key(&batch, row, &mut key);
-            match known.get(&key) {
-                Some(&ix) => unique.weights[ix] += weight,
+            let mut place = hasher.hash_one(&key);
+            let same = loop {
+                match known.get(&place) {
+                    Some(&ix) if unique.is_same(ix, &batch, row) => break Some(ix),
+                    Some(_) => place = place.wrapping_add(1),
+                    None => break None,
+                }
+            };
+            match same {
+                Some(ix) => unique.weights[ix] += weight,
                 None => {
-                    known.insert(key.clone(), unique.weights.len());
-                    n_bytes += 2 * key.len() + ROW_BYTES;
+                    known.insert(place, unique.weights.len());
+                    n_bytes += key.len() + ROW_BYTES;
                     if n_bytes > MAX_BYTES || !unique.push(&batch, row) {
                         return Ok(None);
                     }
@@ -204,6 +215,23 @@ impl<'a> Gathered<'a> {
         *n_rows += 1;
         self.weights.push(batch.weight(row));
         true
+    }
+
+    /// Whether a copied row has the same cells as one of a batch; all NaNs are the same.
+    fn is_same(&self, ix: usize, batch: &Batch, row: usize) -> bool {
+        let is_same = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+        let at = ix % Dataset::BATCH_ROWS;
+        match (&self.blocks[ix / Dataset::BATCH_ROWS].1, &batch.block) {
+            (Block::Dense(mine), Block::Dense(theirs)) => mine.iter().zip(theirs).all(|columns| match columns {
+                (ColumnData::Codes8(mine), ColumnData::Codes8(theirs)) => mine[at] == theirs[row],
+                (mine, theirs) => is_same(mine.number(at), theirs.number(row)),
+            }),
+            (Block::Sparse(mine), Block::Sparse(theirs)) => {
+                let is_same_cell = |(a, b): ((usize, f64), (usize, f64))| a.0 == b.0 && is_same(a.1, b.1);
+                mine.row(at).count() == theirs.row(row).count() && mine.row(at).zip(theirs.row(row)).all(is_same_cell)
+            }
+            _ => false,
+        }
     }
 
     fn finish(self) -> Dataset {

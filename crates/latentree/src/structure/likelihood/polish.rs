@@ -87,10 +87,15 @@ const MAX_NEIGHBOURS: usize = 400;
 const MAX_ACROSS: usize = 100;
 /// Rounds of proposals.
 const ROUNDS: usize = 60;
+/// Rounds without a better tree after which the best is taken: two proposals that undo each other would go on forever, because each
+/// is scored before EM has moved the rest of the tree.
+const MAX_IDLE_ROUNDS: usize = 8;
 /// Least cost of a split: one that the data do not support at all is not made.
 const FLOOR: f64 = 0.02;
 /// Steps of a local fit that decides.
 pub(crate) const STEPS: usize = 600;
+/// A tree is better if its penalised log-likelihood is larger by this much.
+const MIN_PROGRESS: f64 = 0.01;
 /// A proposal must gain this much.
 const MIN_GAIN: f64 = 1e-3;
 
@@ -120,6 +125,7 @@ pub(crate) fn polish(
     cancelled: &(dyn Fn() -> bool + Sync),
 ) {
     tree.em(correlations, 30, 1e-4);
+    let (mut best, mut best_score, mut idle) = (tree.clone(), f64::NEG_INFINITY, 0);
     for _ in 0..ROUNDS {
         if cancelled() {
             return;
@@ -145,6 +151,16 @@ pub(crate) fn polish(
             break;
         }
         tree.em(correlations, 12, 1e-4);
+        let score = rows.mean() * tree.ln_likelihood(correlations) - penalty.of(tree);
+        if score > best_score + MIN_PROGRESS {
+            (best, best_score, idle) = (tree.clone(), score, 0);
+        } else {
+            idle += 1;
+        }
+        if idle == MAX_IDLE_ROUNDS {
+            *tree = best;
+            break;
+        }
     }
     tree.em(correlations, 400, 1e-6);
 }
