@@ -22,21 +22,44 @@ from typing import TYPE_CHECKING, Any
 from . import _latentree
 
 if TYPE_CHECKING:
+    from ._clustering import HierarchicalClustering
     from ._estimator import LatentTree
+    from ._measures import coherence, relevance, stability
+    from ._mixture import Mixture
     from ._moments import Moments
     from ._reading import from_networkx, read_model
+    from ._topics import TopicModel
     from ._warnings import LatentTreeWarning, NotFittedError
 
-__all__ = ["LatentTree", "LatentTreeWarning", "Moments", "NotFittedError", "from_networkx", "read_model"]
+__all__ = [
+    "HierarchicalClustering",
+    "LatentTree",
+    "LatentTreeWarning",
+    "Mixture",
+    "Moments",
+    "NotFittedError",
+    "TopicModel",
+    "coherence",
+    "from_networkx",
+    "read_model",
+    "relevance",
+    "stability",
+]
 __version__: str = _latentree.__version__
 
 _MODULES = {
+    "HierarchicalClustering": "_clustering",
     "LatentTree": "_estimator",
     "LatentTreeWarning": "_warnings",
+    "Mixture": "_mixture",
     "Moments": "_moments",
     "NotFittedError": "_warnings",
+    "TopicModel": "_topics",
+    "coherence": "_measures",
     "from_networkx": "_reading",
     "read_model": "_reading",
+    "relevance": "_measures",
+    "stability": "_measures",
 }
 
 
@@ -57,5 +80,10 @@ def _model_from_json(text: str) -> _latentree.Model:
     return _latentree.Model.from_json(text)
 
 
+def _groups_from_json(text: str) -> _latentree.GroupModel:
+    return _latentree.GroupModel.from_json(text)
+
+
 # Numbers in a model file read back as the same bits, so that a pickled model is the same model.
 copyreg.pickle(_latentree.Model, lambda model: (_model_from_json, (model.render("json"),)))
+copyreg.pickle(_latentree.GroupModel, lambda model: (_groups_from_json, (model.render("json"),)))

@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 try:
-    from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
+    from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin, TransformerMixin
     from sklearn.utils.metaestimators import available_if
 
     HAS_SKLEARN = True
@@ -35,6 +35,9 @@ except ImportError:  # scikit-learn is optional
             changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value is not defaults[name]]
             return f"{type(self).__name__}({', '.join(changed)})"
 
+    class ClusterMixin:  # type: ignore[no-redef]
+        pass
+
     class DensityMixin:  # type: ignore[no-redef]
         pass
 
@@ -46,4 +49,4 @@ except ImportError:  # scikit-learn is optional
         return lambda method: method
 
 
-__all__ = ["HAS_SKLEARN", "BaseEstimator", "DensityMixin", "TransformerMixin", "available_if"]
+__all__ = ["HAS_SKLEARN", "BaseEstimator", "ClusterMixin", "DensityMixin", "TransformerMixin", "available_if"]

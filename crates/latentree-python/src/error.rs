@@ -35,7 +35,7 @@ pub(crate) fn to_python(error: Error) -> PyErr {
 }
 
 /// Sentences about files, and their replacements for Python callers.
-const PHRASES: [(&str, &str); 10] = [
+const PHRASES: &[(&str, &str)] = &[
     ("learn its parameters first, with this tree as `learn.tree`", "learn its parameters first: LatentTree(tree=...).fit(X)"),
     ("write missing values as an empty field", "write missing values as NaN or None"),
     ("write a missing value as an empty field", "write a missing value as NaN or None"),
@@ -46,6 +46,9 @@ const PHRASES: [(&str, &str); 10] = [
     ("leave it out (kind ignore)", "leave it out (kind=\"ignore\" for it)"),
     ("save the file as UTF-8", "decode it first"),
     ("learn from the data", "fit rows"),
+    ("use `cluster`, which", "use HierarchicalClustering, which"),
+    ("use sidiwo, or `cluster`", "use sidiwo, or HierarchicalClustering"),
+    ("use the verb mixture", "use Mixture"),
 ];
 
 /// The learning options and the arguments that set them.
@@ -79,11 +82,20 @@ pub(crate) const ARGUMENTS: [(&str, &str); 26] = [
 ];
 
 /// Other options whose name in Python differs from the last part of their path.
-const NAMES: [(&str, &str); 4] = [
+const NAMES: &[(&str, &str)] = &[
     ("read.weights", "sample_weight"),
     ("read.unseen", "handle_unknown"),
     ("sample.rows", "n_samples"),
     ("learn.threads", "n_jobs"),
+    ("mixture.components", "n_components"),
+    ("mixture.family", "family"),
+    ("mixture.method", "method"),
+    ("mixture.em", "em"),
+    ("mixture.alpha", "alpha"),
+    ("mixture.stability", "n_runs"),
+    ("cluster.depth", "depth"),
+    ("cluster.leaves", "n_clusters"),
+    ("cluster.method", "method"),
 ];
 
 /// The option that an argument sets.
@@ -128,7 +140,7 @@ pub(crate) fn with_python_names(message: &str) -> String {
     const MARK: char = '\u{1}';
     let message = PHRASES.iter().fold(message.to_owned(), |text, (from, to)| text.replace(from, to));
     let message = latentree::spelled(&message, |path| {
-        let known = ARGUMENTS.iter().chain(&NAMES).find(|(option, _)| *option == path).map(|it| it.1);
+        let known = ARGUMENTS.iter().chain(NAMES).find(|(option, _)| *option == path).map(|it| it.1);
         let others = ["read", "learn", "sample", "export", "read_model", "impute"];
         let last = path.split_once('.').filter(|(first, _)| others.contains(first)).map(|(_, last)| last);
         known.or(last).map(|name| format!("{name}{MARK}"))

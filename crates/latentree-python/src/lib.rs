@@ -3,6 +3,7 @@
 //! - [`table`]: NumPy arrays become a [`Table`](table::Table);
 //! - [`learn`]: a table, moments or distances become a [`Model`](model::Model);
 //! - [`model`]: queries to a model;
+//! - [`mixture`]: mixtures, topics and hierarchies;
 //! - [`moments`]: statistics that can be updated, merged and serialised;
 //! - [`command_line`]: the command `latentree`;
 //! - [`worker`]: runs all work on other threads, without holding the interpreter lock, and stops at Ctrl-C;
@@ -11,6 +12,7 @@
 mod command_line;
 mod error;
 mod learn;
+mod mixture;
 mod model;
 mod moments;
 mod spectral;
@@ -27,6 +29,11 @@ mod _latentree {
     use super::error::python_message;
     #[pymodule_export]
     use super::learn::{learn, learn_distances, option_arguments, option_paths};
+    #[pymodule_export]
+    use super::mixture::{
+        GroupModel, cluster_stability, coherence, family_kind, fit_cluster_model, fit_mixture_model, mixture_stability,
+        relevance, star_means,
+    };
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]

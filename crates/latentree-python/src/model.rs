@@ -26,13 +26,13 @@ pub(crate) struct Model {
 }
 
 /// Numbers in row-major order, and the number of columns.
-type Matrix<'py> = Bound<'py, PyArray2<f64>>;
+pub(crate) type Matrix<'py> = Bound<'py, PyArray2<f64>>;
 /// A node: name, whether it is observed, kind, labels.
 type NodeParts = (String, bool, Option<&'static str>, Option<Vec<String>>);
 /// An edge: parent, child, length, support.
 type EdgeParts = (String, String, Option<f64>, Option<f64>);
 /// A column: name, kind, labels.
-type ColumnParts = (String, &'static str, Option<Vec<String>>);
+pub(crate) type ColumnParts = (String, &'static str, Option<Vec<String>>);
 
 /// Maximum size of a Newick file.
 const MAX_NEWICK: u64 = 1 << 30;
@@ -70,7 +70,7 @@ fn latent_tree(file: &ModelFile) -> Result<&LatentTree> {
     }
 }
 
-fn matrix(py: Python<'_>, values: Vec<f64>, n_rows: usize, n_columns: usize) -> PyResult<Matrix<'_>> {
+pub(crate) fn matrix(py: Python<'_>, values: Vec<f64>, n_rows: usize, n_columns: usize) -> PyResult<Matrix<'_>> {
     PyArray1::from_vec(py, values).reshape([n_rows, n_columns])
 }
 

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::error::{guarded, to_python, with_python_names};
+use crate::mixture::GroupModel;
 use crate::model::Model;
 use crate::moments::Moments;
 
@@ -60,6 +61,9 @@ impl Settings {
 fn schema_of(like: &Bound<'_, PyAny>) -> PyResult<Option<Arc<Schema>>> {
     if let Ok(model) = like.cast::<Model>() {
         return Ok(Some(Arc::clone(model.get().latent_tree()?.schema())));
+    }
+    if let Ok(model) = like.cast::<GroupModel>() {
+        return Ok(Some(Arc::clone(model.get().schema())));
     }
     if let Ok(moments) = like.cast::<Moments>() {
         return Ok(moments.get().schema());

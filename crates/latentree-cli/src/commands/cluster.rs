@@ -6,7 +6,6 @@ use latentree::format::{Format, OtherModel, clusters_to_text};
 use latentree::mixture::stability;
 use latentree::model::Provenance;
 use latentree::{Error, Result};
-use serde_json::json;
 
 use super::files::Files;
 use super::mixture::{add_measures, agreement, open_rows, show_measures, write_labels};
@@ -63,22 +62,8 @@ pub(crate) fn run(args: &ClusterArgs, seed: u64, printer: &Printer) -> Result<()
     if is_stream(&args.output) {
         return Ok(());
     }
-    let clusters: Vec<_> = nodes
-        .iter()
-        .map(|node| {
-            let parent = node.parent.map(|parent| nodes[parent].name.clone());
-            json!({"name": node.name, "parent": parent, "leaf": node.children.is_none(), "size": node.size, "relevant": node.relevant})
-        })
-        .collect();
-    let mut json = json!({
-        "rows": fit.labels.len(),
-        "family": fit.family,
-        "method": options.method.name(),
-        "leaves": model.leaves().count(),
-        "clusters": clusters,
-        "unseen": unseen,
-        "warnings": fit.warnings,
-    });
+    let mut json = fit.to_json();
+    json["unseen"] = serde_json::to_value(unseen).unwrap_or_default();
     add_measures(&mut json, agreement.as_ref(), stable);
     printer.result(&json, |out| {
         writeln!(out, "{} rows in {} leaves", fit.labels.len(), model.leaves().count())?;

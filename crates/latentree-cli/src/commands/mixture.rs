@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use latentree::data::{CachedRows, KindOverride, ReadOptions, Reader, ResultWriter, Value, WeightedRows};
+use latentree::data::{CachedRows, ReadOptions, Reader, ResultWriter, Value, WeightedRows};
 use latentree::format::{Format, ModelFile, OtherModel, export};
 use latentree::mixture::{Agreement, MixtureFamily, MixtureFit, MixtureModel, MixtureOptions, fit_mixture, stability};
 use latentree::model::Provenance;
@@ -74,31 +74,8 @@ pub(crate) fn run(args: &MixtureArgs, seed: u64, printer: &Printer) -> Result<()
     if is_stream(&args.output) {
         return Ok(());
     }
-    let mut json = json!({
-        "family": fit.family,
-        "method": fit.method,
-        "rows": fit.labels.len(),
-        "components": fit.weights.len(),
-        "weights": fit.weights,
-        "log_likelihood": fit.log_likelihood,
-        "bic": fit.bic,
-        "sizes": fit.sizes,
-        "relevant": fit.relevant,
-        "coherence": fit.coherence,
-        "moment_error": fit.moment_error,
-        "gap": fit.gap,
-        "supported": fit.supported,
-        "em": fit.em.map(|(passes, converged)| json!({"passes": passes, "converged": converged})),
-        "tried": fit.tried.iter().map(|it| json!({"components": it.components, "log_likelihood": it.log_likelihood, "bic": it.bic})).collect::<Vec<_>>(),
-        "unseen": unseen,
-        "warnings": fit.warnings,
-    });
-    if let Some(given) = fit.log_likelihood_given_lengths {
-        json["log_likelihood_given_lengths"] = given.into();
-    }
-    if let Some(alpha) = fit.alpha {
-        json["alpha"] = alpha.into();
-    }
+    let mut json = fit.to_json();
+    json["unseen"] = serde_json::to_value(unseen).unwrap_or_default();
     add_measures(&mut json, agreement.as_ref(), stable);
     printer.result(&json, |out| show(&fit, agreement.as_ref(), stable, args, out))?;
     Ok(())
@@ -135,16 +112,11 @@ pub(super) fn open_rows(
 ) -> Result<CachedRows<Reader>> {
     let memory = MemoryBudget::of_machine();
     let mut options: ReadOptions = read_options(args)?.keep_bytes(memory.for_rows());
-    if args.kind.is_empty() && args.schema.is_none() {
-        let kind = match family {
-            Some(MixtureFamily::Poisson | MixtureFamily::SingleTopic | MixtureFamily::Lda) => Some(KindOverride::Count),
-            Some(MixtureFamily::Gaussian) => Some(KindOverride::Continuous),
-            Some(MixtureFamily::Bernoulli) => Some(KindOverride::Binary),
-            _ => None,
-        };
-        if let Some(kind) = kind {
-            options = options.kind("*", kind);
-        }
+    if args.kind.is_empty()
+        && args.schema.is_none()
+        && let Some(kind) = family.and_then(MixtureFamily::column_kind)
+    {
+        options = options.kind("*", kind);
     }
     Ok(CachedRows::new(open_reader(path, options, printer)?, memory))
 }

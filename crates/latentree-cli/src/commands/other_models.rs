@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use latentree::data::{BatchSource, Reader, Value, WeightScale};
-use latentree::format::{Format, OtherModel, View, clusters_to_text, export};
+use latentree::format::{Format, OtherModel};
 use latentree::inference::Score;
 use latentree::{Error, Observer, Result};
 use serde_json::json;
@@ -44,7 +44,7 @@ pub(super) fn infer(model: &OtherModel, args: &InferArgs, seed: u64, printer: &P
         }
         match model {
             OtherModel::Topics(topics) => {
-                complete(&batch, model)?;
+                model.check_complete(&batch)?;
                 let shares = topics.shares(&batch, seed);
                 for (row, shares) in shares.chunks_exact(topics.n_topics()).enumerate() {
                     let best = (0..shares.len()).fold(0, |best, at| if shares[at] > shares[best] { at } else { best });
@@ -55,7 +55,7 @@ pub(super) fn infer(model: &OtherModel, args: &InferArgs, seed: u64, printer: &P
                 }
             }
             OtherModel::Clusters(clusters) => {
-                complete(&batch, model)?;
+                model.check_complete(&batch)?;
                 for (row, leaf) in clusters.assign(&batch).into_iter().enumerate() {
                     let name = Value::Text(&clusters.nodes()[leaf].name);
                     table.write(row, rows + row as u64, reader.carried(), std::iter::once(name))?;
@@ -101,18 +101,6 @@ fn check_columns(reader: &Reader) -> Result<()> {
     }
 }
 
-/// Fails at a missing cell.
-fn complete(batch: &latentree::data::Batch, model: &OtherModel) -> Result<()> {
-    match batch.first_missing() {
-        None => Ok(()),
-        Some((row, column)) => {
-            let place =
-                latentree::Place::default().row(batch.first_row + row as u64 + 1).column(&model.schema().column(column).name);
-            Err(Error::data(place, "the cell is missing; topics and hierarchies need complete rows"))
-        }
-    }
-}
-
 /// `score` of topics: a bound of the log-likelihood of the words of documents, given their number.
 pub(super) fn score(model: &OtherModel, args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
     let OtherModel::Topics(topics) = model else {
@@ -140,7 +128,7 @@ pub(super) fn score(model: &OtherModel, args: &ScoreArgs, printer: &Printer) -> 
         if printer.cancelled() {
             return Err(Error::Cancelled.into());
         }
-        complete(&batch, model)?;
+        model.check_complete(&batch)?;
         let batch = scale.apply(batch);
         let values = topics.bound(&batch);
         if let Some(table) = &mut per_row {
@@ -179,40 +167,13 @@ pub(super) fn score(model: &OtherModel, args: &ScoreArgs, printer: &Printer) -> 
 
 /// `export` of a hierarchy; topics are no graph.
 pub(super) fn export_model(model: &OtherModel, args: &ExportArgs, format: Format, printer: &Printer) -> Result<(), Failure> {
-    let n_nodes = match (model, format) {
-        (_, Format::Json) => {
-            model.write(&args.output)?;
-            0
-        }
-        (OtherModel::Clusters(clusters), Format::Text) => {
-            let text = clusters_to_text(clusters);
-            latentree::file::write_atomically(&args.output, |out| {
-                out.write_all(text.as_bytes()).map_err(Error::io("write", &args.output))
-            })?;
-            clusters.nodes().len()
-        }
-        (OtherModel::Clusters(clusters), Format::Newick | Format::Dot | Format::GraphMl) => {
-            let tree = clusters.tree()?;
-            if format == Format::Newick {
-                // All rows are the root.
-                let text = tree.to_newick(tree.find(&clusters.nodes()[0].name)) + "\n";
-                latentree::file::write_atomically(&args.output, |out| {
-                    out.write_all(text.as_bytes()).map_err(Error::io("write", &args.output))
-                })?;
-            } else {
-                let view: View<'_> = (&tree).into();
-                export(view, format, &args.output)?;
-            }
-            clusters.nodes().len()
-        }
-        (OtherModel::Clusters(_), _) => {
-            let problem = "a hierarchy of clusters has no tables of probabilities; use newick, dot, graphml, json or text";
-            return Err(Error::option("export.format", problem).into());
-        }
-        (_, _) => {
-            let problem = "documents mix topics, which no tree of variables can say; only json holds them";
-            return Err(Error::option("export.format", problem).into());
-        }
+    let text = model.render(format)?;
+    latentree::file::write_atomically(&args.output, |out| {
+        out.write_all(text.as_bytes()).map_err(Error::io("write", &args.output))
+    })?;
+    let n_nodes = match model {
+        OtherModel::Clusters(clusters) => clusters.nodes().len(),
+        _ => 0,
     };
     if !is_stream(&args.output) {
         let json = json!({"format": args.format, "nodes": n_nodes});

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 use super::centres::{Likelihood, Sums};
 use super::options::{ClusterOptions, Extent, SplitMethod};
 use super::split::Splitter;
@@ -27,8 +29,30 @@ pub struct ClusterFit {
     pub labels: Vec<usize>,
     /// The family by which gains were judged.
     pub family: MixtureFamily,
+    /// How sides were told apart.
+    pub method: SplitMethod,
     /// What the user should know.
     pub warnings: Vec<String>,
+}
+
+impl ClusterFit {
+    /// Everything but the rules and the labels, as the command line prints it with `--json`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let nodes = self.model.nodes();
+        let node = |node: &ClusterNode| {
+            let parent = node.parent.map(|parent| nodes[parent].name.clone());
+            json!({"name": node.name, "parent": parent, "leaf": node.children.is_none(), "size": node.size, "relevant": node.relevant})
+        };
+        json!({
+            "rows": self.labels.len(),
+            "family": self.family,
+            "method": self.method.name(),
+            "leaves": self.model.leaves().count(),
+            "clusters": nodes.iter().map(node).collect::<Vec<_>>(),
+            "warnings": self.warnings,
+        })
+    }
 }
 
 /// A leaf, and what splitting it would give.
@@ -285,5 +309,5 @@ fn finish(
         .option("min_size", options.min_size);
     provenance.rows = Some(n_rows as u64);
     let model = ClusterTree::new(schema, features, made, provenance)?;
-    Ok(ClusterFit { model, labels, family, warnings })
+    Ok(ClusterFit { model, labels, family, method: options.method, warnings })
 }

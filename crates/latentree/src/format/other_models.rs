@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Format;
-use crate::data::Schema;
+use crate::data::{Batch, Schema};
 use crate::error::{Error, Place, Result};
 use crate::model::features::Features;
 use crate::model::{ClusterNode, ClusterTree, Provenance, TopicModel};
@@ -164,6 +164,37 @@ impl OtherModel {
             return Err(Error::data(Place::default(), problem));
         }
         Ok(text)
+    }
+
+    /// The model in a format. A hierarchy is a tree without tables; topics are no graph, so that only JSON holds them.
+    ///
+    /// # Errors
+    /// [`Error::Option`] if the format cannot hold the model.
+    pub fn render(&self, format: Format) -> Result<String> {
+        let refused = |problem: &str| Err(Error::option("export.format", problem));
+        match (self, format) {
+            (_, Format::Json) => self.to_json_string(),
+            (Self::Clusters(model), Format::Text) => Ok(clusters_to_text(model)),
+            (Self::Clusters(model), Format::Newick) => {
+                let tree = model.tree()?;
+                Ok(tree.to_newick(tree.find(&model.nodes()[0].name)) + "\n")
+            }
+            (Self::Clusters(model), Format::Dot | Format::GraphMl) => super::render(&model.tree()?, format),
+            (Self::Clusters(_), _) => {
+                refused("a hierarchy of clusters has no tables of probabilities; use newick, dot, graphml, json or text")
+            }
+            (Self::Topics(_), _) => refused("documents mix topics, which no tree of variables can say; only json holds them"),
+        }
+    }
+
+    /// Fails at a missing cell, which topics and hierarchies cannot sum out.
+    ///
+    /// # Errors
+    /// [`Error::Data`] that names row and column.
+    pub fn check_complete(&self, batch: &Batch) -> Result<()> {
+        let Some((row, column)) = batch.first_missing() else { return Ok(()) };
+        let place = Place::default().row(batch.first_row + row as u64 + 1).column(&self.schema().column(column).name);
+        Err(Error::data(place, "the cell is missing; topics and hierarchies need complete rows"))
     }
 
     /// Writes the file, or nothing when something fails.

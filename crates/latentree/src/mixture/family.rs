@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::data::{Kind, Schema};
+use crate::data::{Kind, KindOverride, Schema};
 use crate::error::{Error, Result};
 
 /// How the rows of one component are distributed.
@@ -57,6 +57,17 @@ impl MixtureFamily {
         }
     }
 
+    /// The kind that all columns must have; `None` if any will do.
+    #[must_use]
+    pub fn column_kind(self) -> Option<KindOverride> {
+        match self {
+            Self::Poisson | Self::SingleTopic | Self::Lda => Some(KindOverride::Count),
+            Self::Gaussian => Some(KindOverride::Continuous),
+            Self::Bernoulli => Some(KindOverride::Binary),
+            Self::Categorical => None,
+        }
+    }
+
     /// Whether rows are counts.
     #[must_use]
     pub fn is_counts(self) -> bool {
@@ -90,11 +101,7 @@ impl MixtureFamily {
             return Err(Error::option("mixture.family", "the table has no columns to learn from"));
         }
         let Some(column) = schema.columns().iter().find(|column| !fits(&column.kind)) else { return Ok(()) };
-        let wanted = match self {
-            Self::Gaussian => "continuous",
-            Self::Bernoulli => "binary",
-            _ => "count",
-        };
+        let wanted = self.column_kind().map_or("other", KindOverride::name);
         Err(Error::option(
             "mixture.family",
             format!(

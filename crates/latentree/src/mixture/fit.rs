@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::component_means::component_means;
 use super::fitted::{MixtureFit, MixtureModel, Tried};
 use super::labels::labels;
 use super::moments::{MomentPlan, Parameters, SecondMoment};
@@ -12,8 +13,7 @@ use super::{MixtureFamily, MixtureMethod, coherence, topic_em};
 use crate::data::{Kind, Rows};
 use crate::error::{Error, Place, Result};
 use crate::information;
-use crate::linalg::Matrix;
-use crate::model::{Distribution, Emission, LatentTree, TopicModel};
+use crate::model::{Distribution, LatentTree, TopicModel};
 use crate::moments::{Accumulator, Summary, fold};
 use crate::observer::Observer;
 use crate::parameters::em::{Em, template};
@@ -480,22 +480,12 @@ fn leading_columns(model: &MixtureModel) -> Option<Vec<Vec<f64>>> {
         MixtureModel::Topics(model) => return Some((0..model.n_topics()).map(|topic| model.topic(topic).to_vec()).collect()),
         MixtureModel::Star(model) => model,
     };
-    let schema = model.schema();
-    let k = model.n_states(model.rooted().roots[0])?;
-    let mut columns = Matrix::zeros(k, schema.columns().len());
-    for variable in schema.variable_ixs() {
-        let own = schema.variable(variable);
-        match (model.distribution(model.node_of(variable)), &schema.column(own.columns[0]).kind) {
-            (Distribution::Discrete(table), Kind::Binary { .. }) => {
-                (0..k).for_each(|c| columns[(c, own.columns[0].get())] = table.given(c)[1])
-            }
-            (Distribution::Emission(Emission::Poisson { rates }), _) => {
-                (0..k).for_each(|c| columns[(c, own.columns[0].get())] = rates[c])
-            }
-            _ => return None,
-        }
+    let is_event = |kind: &Kind| matches!(kind, Kind::Binary { .. } | Kind::Count);
+    if !model.schema().columns().iter().all(|column| is_event(&column.kind)) {
+        return None;
     }
-    Some((0..k).map(|c| columns.row(c).to_vec()).collect())
+    let means = component_means(model)?;
+    Some((0..means.n_rows()).map(|c| means.row(c).to_vec()).collect())
 }
 
 /// `√(W (1 − ‖M‖²))` of the second and third moments, with the norms of the moments that the parameters have.

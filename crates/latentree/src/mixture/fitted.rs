@@ -1,5 +1,7 @@
 //! A mixture that was found, and what is known of it.
 
+use serde_json::{Value, json};
+
 use super::{MixtureFamily, MixtureMethod};
 use crate::model::{LatentTree, TopicModel};
 
@@ -74,5 +76,36 @@ impl MixtureFit {
             MixtureModel::Star(model) => Some(model),
             MixtureModel::Topics(_) => None,
         }
+    }
+
+    /// Everything but the model and the labels, as the command line prints it with `--json`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let tried = |it: &Tried| json!({"components": it.components, "log_likelihood": it.log_likelihood, "bic": it.bic});
+        let mut json = json!({
+            "family": self.family,
+            "method": self.method,
+            "rows": self.labels.len(),
+            "components": self.weights.len(),
+            "weights": self.weights,
+            "log_likelihood": self.log_likelihood,
+            "bic": self.bic,
+            "sizes": self.sizes,
+            "relevant": self.relevant,
+            "coherence": self.coherence,
+            "moment_error": self.moment_error,
+            "gap": self.gap,
+            "supported": self.supported,
+            "em": self.em.map(|(passes, converged)| json!({"passes": passes, "converged": converged})),
+            "tried": self.tried.iter().map(tried).collect::<Vec<_>>(),
+            "warnings": self.warnings,
+        });
+        if let Some(given) = self.log_likelihood_given_lengths {
+            json["log_likelihood_given_lengths"] = given.into();
+        }
+        if let Some(alpha) = self.alpha {
+            json["alpha"] = alpha.into();
+        }
+        json
     }
 }

@@ -14,6 +14,7 @@
 
 pub(crate) mod bytes;
 mod coherence;
+mod component_means;
 mod family;
 mod fit;
 mod fitted;
@@ -33,6 +34,7 @@ pub(crate) mod whitened_sums;
 
 pub(crate) use coherence::WordPairs;
 pub use coherence::{COHERENCE_WORDS, coherence};
+pub use component_means::component_means;
 pub use family::MixtureFamily;
 pub use fit::fit_mixture;
 pub use fitted::{MixtureFit, MixtureModel, Tried};
