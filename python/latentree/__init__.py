@@ -22,16 +22,18 @@ from typing import TYPE_CHECKING, Any
 from . import _latentree
 
 if TYPE_CHECKING:
+    from ._classifier import LatentTreeClassifier
     from ._estimator import LatentTree
     from ._moments import Moments
     from ._reading import from_networkx, read_model
     from ._warnings import LatentTreeWarning, NotFittedError
 
-__all__ = ["LatentTree", "LatentTreeWarning", "Moments", "NotFittedError", "from_networkx", "read_model"]
+__all__ = ["LatentTree", "LatentTreeClassifier", "LatentTreeWarning", "Moments", "NotFittedError", "from_networkx", "read_model"]
 __version__: str = _latentree.__version__
 
 _MODULES = {
     "LatentTree": "_estimator",
+    "LatentTreeClassifier": "_classifier",
     "LatentTreeWarning": "_warnings",
     "Moments": "_moments",
     "NotFittedError": "_warnings",

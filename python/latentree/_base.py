@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 try:
-    from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, DensityMixin, TransformerMixin
     from sklearn.utils.metaestimators import available_if
 
     HAS_SKLEARN = True
@@ -35,6 +35,11 @@ except ImportError:  # scikit-learn is optional
             changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value is not defaults[name]]
             return f"{type(self).__name__}({', '.join(changed)})"
 
+    class ClassifierMixin:  # type: ignore[no-redef]
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+            right = self.predict(X) == y  # type: ignore[attr-defined]
+            return float(right.mean() if sample_weight is None else (right * sample_weight).sum() / sum(sample_weight))
+
     class DensityMixin:  # type: ignore[no-redef]
         pass
 
@@ -46,4 +51,4 @@ except ImportError:  # scikit-learn is optional
         return lambda method: method
 
 
-__all__ = ["HAS_SKLEARN", "BaseEstimator", "DensityMixin", "TransformerMixin", "available_if"]
+__all__ = ["HAS_SKLEARN", "BaseEstimator", "ClassifierMixin", "DensityMixin", "TransformerMixin", "available_if"]
