@@ -11,6 +11,7 @@ mod grouped_diagnoses;
 mod huang_parameters;
 mod huang_table;
 mod missing_cells;
+mod mossel_roch;
 mod newsgroups_likelihood;
 mod phylogeny;
 mod record;
@@ -20,6 +21,9 @@ mod sectors;
 mod soak;
 mod sparse_vectors;
 mod spectral_error;
+mod spectral_rank;
+mod splice;
+mod stocks;
 mod strangers;
 mod support;
 
@@ -70,8 +74,14 @@ enum Experiment {
     Resume(resume::ResumeArgs),
     /// S&P 500 weekly returns: how often neighbours on the learned tree share a sector
     Sectors,
-    /// Parikh et al. 2011, Figure 2: relative errors of joint probabilities by spectral methods and by EM
+    /// Parikh et al. 2011, Figure 2 and §7.2, Song et al. 2013, Figure 2: relative errors of joint probabilities
     SpectralError(spectral_error::ErrorArgs),
+    /// Spectral models of few rows: what held-out rows gain by each number of dimensions
+    SpectralRank(spectral_rank::RankArgs),
+    /// Splice junctions: accuracy of chain models of each class by spectral methods, naive Bayes beside them
+    Splice(splice::SpliceArgs),
+    /// Song et al. 2013, Figure 3: the daily move of one of Q stocks from the others
+    Stocks(stocks::StocksArgs),
     /// Support of splits on simulated trees: in each tenth of it, the share of splits that are true
     Support(support::SupportArgs),
     /// The default beside every other learner on tables of all kinds: BIC, held-out rows, seconds, states, support
@@ -100,6 +110,9 @@ fn main() -> ExitCode {
         Experiment::Resume(args) => resume::run(&args),
         Experiment::Soak(args) => soak::run(&args),
         Experiment::SpectralError(args) => spectral_error::run(&args),
+        Experiment::SpectralRank(args) => spectral_rank::run(&args, &data),
+        Experiment::Splice(args) => splice::run(&args, &data),
+        Experiment::Stocks(args) => stocks::run(&args, &data),
         Experiment::Support(args) => support::run(&args),
         Experiment::Strangers(args) => strangers::run(&args, &data),
         Experiment::Hlta(args) => strangers::hlta::run(&args, &data),

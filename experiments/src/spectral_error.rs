@@ -1,17 +1,18 @@
-//! Parikh et al. 2011, Figure 2: relative errors of joint probabilities by spectral methods and by EM.
+//! Relative errors of joint probabilities by spectral methods and by EM: Parikh et al. 2011, Figure 2 and §7.2, and Song et al. 2013, Figure 2.
 //!
-//! The drawings of the trees are not in the text of the paper. Ours: broadN is a hidden root with N − 1 hidden children of three leaves each, deepN a chain of N hidden
-//! nodes with two leaves each. Rows of tables are drawn uniformly, again until the smallest singular value is 0.2 (observed) or 0.3 (hidden); root states have 0.2
-//! at least. With m parameters, maximum likelihood has a mean error of √(2m / πN).
+//! The drawings of the trees are not in the text of the papers. Ours: broadN is a hidden root with N − 1 hidden children of three leaves each, deepN a chain of N hidden
+//! nodes with two leaves each; chainN is a hidden Markov model of N positions, binaryN a balanced binary tree of N leaves, randomN a random one. Rows of tables are drawn
+//! uniformly; with two states, again until the smallest singular value is 0.2 (observed) or 0.3 (hidden); states of the root have 0.2 at least there. With m parameters,
+//! maximum likelihood has a mean error of √(2m / πN).
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use latentree::data::{Dataset, Kind, Schema};
 use latentree::format::ModelFile;
 use latentree::inference::Inference;
 use latentree::learn::{EmStart, Learning, ParameterMethod, Source};
 use latentree::model::{Distribution, Domain, LatentTree, Table};
+use latentree::simulate::{Shape, Simulation};
 use latentree::spectral::{Evaluator, Linkers};
 use latentree::structure::LearnerName;
 use latentree::tree::Tree;
@@ -21,15 +22,13 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::record::Results;
 
-const LABELS: usize = 6;
-const STATES: usize = 2;
 const TEST_ROWS: u64 = 1000;
 
 /// Trees, rows and models.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ErrorArgs {
-    /// Trees: broadN or deepN
-    #[arg(long, value_delimiter = ',', default_value = "deep4,broad4,deep5,broad9")]
+    /// Trees: broadN, deepN, chainN, binaryN or randomN, each with /LABELS/STATES/LEARNED
+    #[arg(long, value_delimiter = ',', default_value = "deep4/6/2/2,broad4/6/2/2,deep5/6/2/2,broad9/6/2/2")]
     trees: Vec<String>,
     /// Numbers of training rows
     #[arg(long, value_delimiter = ',', default_value = "200,1000,5000,20000,100000")]
@@ -42,10 +41,70 @@ pub(crate) struct ErrorArgs {
     methods: Vec<String>,
 }
 
+/// A tree, the labels of its leaves, the states of its hidden nodes, and those that are learned.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    name: String,
+    labels: usize,
+    states: usize,
+    learned: usize,
+}
+
+impl Setting {
+    pub(crate) fn new(text: &str) -> Result<Self> {
+        let unknown = || Error::option("--trees", format!("{text:?} is not TREE/LABELS/STATES/LEARNED"));
+        let parts: Vec<&str> = text.split('/').collect();
+        let [name, numbers @ ..] = &parts[..] else { return Err(unknown()) };
+        let numbers: Vec<usize> = numbers.iter().filter_map(|it| it.parse().ok()).filter(|it| (2..100).contains(it)).collect();
+        let [labels, states, learned] = numbers[..] else { return Err(unknown()) };
+        Ok(Self { name: (*name).to_owned(), labels, states, learned })
+    }
+
+    /// The tree; `seed` is of random ones.
+    fn tree(&self, seed: u64) -> Result<Tree> {
+        let of = |shape: Shape, n: &str| -> Result<Tree> {
+            let n = n.parse().map_err(|_| Error::option("--trees", format!("{:?} has no number of leaves", self.name)))?;
+            Ok(Simulation::new(shape, n).seed(seed).model()?.tree().clone())
+        };
+        if let Some(n) = self.name.strip_prefix("chain") {
+            return of(Shape::Hmm, n);
+        }
+        if let Some(n) = self.name.strip_prefix("random") {
+            return of(Shape::Random { max_degree: Some(3) }, n);
+        }
+        tree(&self.name)
+    }
+
+    /// A random model.
+    pub(crate) fn model(&self, seed: u64) -> Result<LatentTree> {
+        model(&self.tree(seed)?, self.labels, self.states, seed)
+    }
+}
+
+/// Halves of leaves, halves of these, and so on; the two nodes under the root are neighbours.
+fn binary(tree: &mut Tree, leaves: std::ops::Range<usize>) -> Result<NodeIx> {
+    if leaves.len() == 1 {
+        return tree.add_observed(format!("x{}", leaves.start + 1));
+    }
+    let node = tree.add_hidden(format!("h{}_{}", leaves.start + 1, leaves.end))?;
+    let middle = leaves.start + leaves.len() / 2;
+    for half in [leaves.start..middle, middle..leaves.end] {
+        let child = binary(tree, half)?;
+        tree.connect(node, child, None)?;
+    }
+    Ok(node)
+}
+
 fn tree(name: &str) -> Result<Tree> {
-    let unknown = || Error::option("--trees", format!("{name:?} is not broadN or deepN"));
+    let unknown = || Error::option("--trees", format!("{name:?} is not broadN, deepN, chainN, binaryN or randomN"));
     let number = |text: &str| text.parse::<usize>().ok().filter(|n| (2..100).contains(n)).ok_or_else(unknown);
     let mut tree = Tree::new();
+    if let Some(n) = name.strip_prefix("binary") {
+        let n = number(n)?.max(4);
+        let halves = [binary(&mut tree, 0..n / 2)?, binary(&mut tree, n / 2..n)?];
+        tree.connect(halves[0], halves[1], None)?;
+        return Ok(tree);
+    }
     let mut leaves = 0;
     let mut add = |tree: &mut Tree, at: NodeIx, n: usize| -> Result<()> {
         for _ in 0..n {
@@ -82,47 +141,49 @@ fn dirichlet(rng: &mut ChaCha8Rng, n: usize) -> Vec<f64> {
     weights.iter().map(|weight| weight / sum).collect()
 }
 
-/// A table of two rows whose smaller singular value is not less than this.
-fn table(rng: &mut ChaCha8Rng, n: usize, least: f64) -> Vec<f64> {
+/// A table; one of two rows has a smaller singular value that is not less than this.
+fn table(rng: &mut ChaCha8Rng, n_rows: usize, n: usize, least: f64) -> Vec<f64> {
     loop {
-        let (a, b) = (dirichlet(rng, n), dirichlet(rng, n));
+        let rows: Vec<Vec<f64>> = (0..n_rows).map(|_| dirichlet(rng, n)).collect();
+        let [a, b] = &rows[..] else { return rows.concat() };
         let product = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
-        let (aa, bb, ab) = (product(&a, &a), product(&b, &b), product(&a, &b));
+        let (aa, bb, ab) = (product(a, a), product(b, b), product(a, b));
         let smaller = (aa + bb) / 2.0 - (((aa - bb) / 2.0).powi(2) + ab * ab).sqrt();
         if smaller.max(0.0).sqrt() >= least {
-            return [a, b].concat();
+            return rows.concat();
         }
     }
 }
 
-fn model(tree: &Tree, seed: u64) -> Result<LatentTree> {
+fn model(tree: &Tree, labels: usize, states: usize, seed: u64) -> Result<LatentTree> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut schema = Schema::builder();
     for node in tree.node_ixs().filter(|&node| tree.is_observed(node)) {
-        schema = schema.scalar(tree.name(node), Kind::numbered(LABELS));
+        schema = schema.scalar(tree.name(node), Kind::numbered(labels));
     }
-    let root = NodeIx::new(0);
+    let root = tree.node_ixs().find(|&node| !tree.is_observed(node)).unwrap_or(NodeIx::new(0));
     let mut builder = LatentTree::builder(Arc::new(schema.build()?), tree.clone()).root(root);
     for node in tree.node_ixs() {
         let values = match (node == root, tree.is_observed(node)) {
-            (true, _) => {
+            (true, _) if states == 2 => {
                 let share = rng.random_range(0.2..0.8);
                 vec![share, 1.0 - share]
             }
-            (_, true) => table(&mut rng, LABELS, 0.2),
-            (_, false) => table(&mut rng, STATES, 0.3),
+            (true, _) => dirichlet(&mut rng, states),
+            (_, true) => table(&mut rng, states, labels, 0.2),
+            (_, false) => table(&mut rng, states, states, 0.3),
         };
         if !tree.is_observed(node) {
-            builder = builder.hidden(node, Domain::numbered(STATES));
+            builder = builder.hidden(node, Domain::numbered(states));
         }
-        let n = if tree.is_observed(node) { LABELS } else { STATES };
+        let n = if tree.is_observed(node) { labels } else { states };
         builder = builder.distribution(node, Distribution::Discrete(Table::new(n, values)));
     }
     builder.build()
 }
 
-fn learning(method: &str, tree: &Tree) -> Result<Learning> {
-    let base = Learning::new().hidden_states(Some(STATES)).tree(Some(tree.clone()));
+pub(crate) fn learning(method: &str, tree: &Tree, states: usize) -> Result<Learning> {
+    let base = Learning::new().hidden_states(Some(states)).tree(Some(tree.clone()));
     let em = |tolerance: f64| {
         base.clone().parameters(ParameterMethod::Em).start(Some(EmStart::Random)).restarts(5).em_tolerance(Some(tolerance))
     };
@@ -139,20 +200,24 @@ fn learning(method: &str, tree: &Tree) -> Result<Learning> {
         "moments+em" => base.parameters(ParameterMethod::MomentsAndEm).em_tolerance(Some(1e-8)),
         "em-" => em(1e-2),
         "em+" => em(5e-4),
+        "em1e-4" => em(1e-4),
         "chow-liu" => Learning::new().structure(LearnerName::ChowLiu).parameters(ParameterMethod::Moments),
         other => return Err(Error::option("--methods", format!("{other:?} is not a method"))),
     })
 }
 
-/// Errors of all test rows, the share that is clipped, and seconds.
-fn one(method: &str, truth: &LatentTree, train: &Dataset, test: &Dataset) -> Result<(Vec<f64>, f64, f64)> {
-    let begun = Instant::now();
-    let learned = learning(method, truth.tree())?.run(Source::Rows(train), &Silent)?;
-    let seconds = begun.elapsed().as_secs_f64();
+/// Errors of all test rows, the share that is clipped, and CPU seconds.
+fn one(method: &str, setting: &Setting, truth: &LatentTree, train: &Dataset, test: &Dataset) -> Result<(Vec<f64>, f64, f64)> {
+    let begun = cpu_seconds();
+    let file = match method {
+        "mossel-roch" => crate::mossel_roch::learn(truth, train)?.into(),
+        _ => learning(method, truth.tree(), setting.learned)?.run(Source::Rows(train), &Silent)?.file,
+    };
+    let seconds = cpu_seconds() - begun;
     let (mut errors, mut clipped) = (Vec::new(), 0);
     for batch in test.batches() {
         let exact = Inference::new(truth).log_likelihood(batch)?;
-        let own = match &learned.file {
+        let own = match &file {
             ModelFile::Spectral(model) => {
                 let scores = Evaluator::new(model).log_likelihood(batch)?;
                 clipped += scores.clipped;
@@ -166,32 +231,57 @@ fn one(method: &str, truth: &LatentTree, train: &Dataset, test: &Dataset) -> Res
     Ok((errors, clipped as f64 / TEST_ROWS as f64, seconds))
 }
 
+/// CPU seconds of this process.
+pub(crate) fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = text.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+    let ticks = |ix: usize| fields.get(ix).and_then(|it| it.parse::<f64>().ok()).unwrap_or(0.0);
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+/// The middle value.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
 pub(crate) fn run(args: &ErrorArgs) -> Result<Results> {
-    let title =
-        format!("Parikh 2011, Figure 2: relative error of {TEST_ROWS} joint probabilities, mean of {} models", args.models);
-    let header = ["tree", "rows", "method", "mean error", "× maximum likelihood", "median error", "clipped", "seconds"];
+    let title = format!("Relative error of {TEST_ROWS} joint probabilities, {} models", args.models);
+    let header = [
+        "tree",
+        "rows",
+        "method",
+        "mean error",
+        "× maximum likelihood",
+        "median error",
+        "worst model's median",
+        "clipped",
+        "CPU s",
+    ];
     let mut results = Results::new(title, &header);
     for name in &args.trees {
-        let tree = tree(name)?;
+        let setting = Setting::new(name)?;
         for &n_rows in &args.rows {
             for method in &args.methods {
-                let (mut means, mut medians, mut clipped, mut seconds, mut parameters) = (0.0, 0.0, 0.0, 0.0, 0);
+                let (mut means, mut clipped, mut seconds, mut parameters) = (0.0, 0.0, 0.0, 0);
+                let mut medians = Vec::new();
                 for seed in 0..args.models {
-                    let truth = model(&tree, seed)?;
+                    let truth = setting.model(seed)?;
                     parameters = truth.n_free_parameters();
                     let inference = Inference::new(&truth);
                     let (train, test) = (inference.sample(n_rows, 1000 + seed)?, inference.sample(TEST_ROWS, 2000 + seed)?);
-                    let (mut errors, share, time) = one(method, &truth, &train, &test)?;
-                    errors.sort_by(f64::total_cmp);
+                    let (mut errors, share, time) = one(method, &setting, &truth, &train, &test)?;
                     means += errors.iter().sum::<f64>() / errors.len() as f64;
-                    medians += errors[errors.len() / 2];
+                    medians.push(median(&mut errors));
                     clipped += share;
                     seconds += time;
                 }
                 let n = args.models as f64;
                 let best = (2.0 * parameters as f64 / (std::f64::consts::PI * n_rows as f64)).sqrt();
+                let middle = median(&mut medians);
+                let worst = medians[medians.len() - 1];
                 let cells =
-                    [means / n, means / n / best, medians / n, clipped / n, seconds / n].map(|value| format!("{value:.4}"));
+                    [means / n, means / n / best, middle, worst, clipped / n, seconds / n].map(|value| format!("{value:.4}"));
                 crate::note(&format!("{name} {n_rows} {method} {}", cells.join(" ")));
                 results.row([name.clone(), n_rows.to_string(), method.clone()].into_iter().chain(cells));
             }

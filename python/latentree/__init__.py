@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from . import _latentree
 
 if TYPE_CHECKING:
+    from ._classifier import LatentTreeClassifier
     from ._clustering import HierarchicalClustering
     from ._estimator import LatentTree
     from ._measures import coherence, relevance, stability
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HierarchicalClustering",
     "LatentTree",
+    "LatentTreeClassifier",
     "LatentTreeWarning",
     "Mixture",
     "Moments",
@@ -50,6 +52,7 @@ __version__: str = _latentree.__version__
 _MODULES = {
     "HierarchicalClustering": "_clustering",
     "LatentTree": "_estimator",
+    "LatentTreeClassifier": "_classifier",
     "LatentTreeWarning": "_warnings",
     "Mixture": "_mixture",
     "Moments": "_moments",

@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 try:
-    from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin, TransformerMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, DensityMixin, TransformerMixin
     from sklearn.utils.metaestimators import available_if
 
     HAS_SKLEARN = True
@@ -38,6 +38,11 @@ except ImportError:  # scikit-learn is optional
     class ClusterMixin:  # type: ignore[no-redef]
         pass
 
+    class ClassifierMixin:  # type: ignore[no-redef]
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+            right = self.predict(X) == y  # type: ignore[attr-defined]
+            return float(right.mean() if sample_weight is None else (right * sample_weight).sum() / sum(sample_weight))
+
     class DensityMixin:  # type: ignore[no-redef]
         pass
 
@@ -49,4 +54,4 @@ except ImportError:  # scikit-learn is optional
         return lambda method: method
 
 
-__all__ = ["HAS_SKLEARN", "BaseEstimator", "ClusterMixin", "DensityMixin", "TransformerMixin", "available_if"]
+__all__ = ["HAS_SKLEARN", "BaseEstimator", "ClassifierMixin", "ClusterMixin", "DensityMixin", "TransformerMixin", "available_if"]

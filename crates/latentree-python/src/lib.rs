@@ -4,11 +4,13 @@
 //! - [`learn`]: a table, moments or distances become a [`Model`](model::Model);
 //! - [`model`]: queries to a model;
 //! - [`mixture`]: mixtures, topics and hierarchies;
+//! - [`classifier`]: files of classifiers;
 //! - [`moments`]: statistics that can be updated, merged and serialised;
 //! - [`command_line`]: the command `latentree`;
 //! - [`worker`]: runs all work on other threads, without holding the interpreter lock, and stops at Ctrl-C;
 //! - [`error`]: conversion of errors.
 
+mod classifier;
 mod command_line;
 mod error;
 mod learn;
@@ -23,6 +25,8 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _latentree {
+    #[pymodule_export]
+    use super::classifier::{read_classifier, write_classifier};
     #[pymodule_export]
     use super::command_line::run_command_line;
     #[pymodule_export]

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use latentree::data::{BatchSource as _, Block, Kind};
+use latentree::data::{BatchSource as _, Block, Kind, Schema};
 use latentree::format::{Format, ModelFile, ReadModelOptions, export, read_model, render};
 use latentree::inference::{Evidence, Imputation, Inference, JointAnswer};
 use latentree::model::{Domain, LatentTree, Marginal};
@@ -44,6 +44,18 @@ impl Model {
 
     pub(crate) fn latent_tree(&self) -> PyResult<&LatentTree> {
         latent_tree(&self.file).map_err(to_python)
+    }
+
+    pub(crate) fn file(&self) -> &ModelFile {
+        &self.file
+    }
+
+    /// What its columns mean.
+    pub(crate) fn schema(&self) -> PyResult<&Arc<Schema>> {
+        match &*self.file {
+            ModelFile::Spectral(model) => Ok(model.schema()),
+            _ => Ok(self.latent_tree()?.schema()),
+        }
     }
 
     fn nodes_named(&self, names: &[String]) -> PyResult<Vec<NodeIx>> {

@@ -60,7 +60,7 @@ impl Settings {
 
 fn schema_of(like: &Bound<'_, PyAny>) -> PyResult<Option<Arc<Schema>>> {
     if let Ok(model) = like.cast::<Model>() {
-        return Ok(Some(Arc::clone(model.get().latent_tree()?.schema())));
+        return Ok(Some(Arc::clone(model.get().schema()?)));
     }
     if let Ok(model) = like.cast::<GroupModel>() {
         return Ok(Some(Arc::clone(model.get().schema())));
@@ -313,6 +313,17 @@ impl Table {
             };
             finish(from_sparse_rows(rows, &options))
         })
+    }
+
+    /// The rows for which a mask is true.
+    fn rows(&self, mask: PyReadonlyArray1<'_, bool>) -> PyResult<Self> {
+        let mask = mask.as_array();
+        if mask.len() as u64 != self.dataset.n_rows() {
+            let problem = format!("a mask of {} rows for a table of {}", mask.len(), self.dataset.n_rows());
+            return Err(PyValueError::new_err(problem));
+        }
+        let dataset = self.dataset.rows_where(|row| mask[row as usize]);
+        Ok(Self { dataset: Arc::new(dataset), warnings: Vec::new(), unseen: Vec::new() })
     }
 
     /// Number of rows.

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::learn::{Split, target_column};
 use super::{Classifier, Results};
-use crate::data::{Dataset, select_rows};
+use crate::data::Dataset;
 use crate::error::{Error, Result, Shortened};
 use crate::learn::Learning;
 use crate::observer::Observer;
@@ -69,11 +69,7 @@ impl Classifier {
         for fold in 0..n_folds {
             let learned = Split::new(rows, target, |row| fold_of[row as usize] != fold && fold_of[row as usize] != usize::MAX)?;
             let classifier = learned.learned(target, learning, observer)?.classifier;
-            let held_out = rows.batches().iter().map(|batch| {
-                let own: Vec<usize> = (0..batch.n_rows).filter(|&row| fold_of[batch.first_row as usize + row] == fold).collect();
-                select_rows(batch, &own, 0)
-            });
-            let held_out = Dataset::new(std::sync::Arc::clone(rows.schema()), held_out.collect());
+            let held_out = rows.rows_where(|row| fold_of[row as usize] == fold);
             found.push(FoldResult { labels: classifier.labels.clone(), results: classifier.evaluate(&held_out, None)? });
         }
         Ok(found)

@@ -128,6 +128,21 @@ impl Dataset {
         self.n_rows
     }
 
+    /// The rows for which `keep` says so, by their numbers from 0.
+    #[must_use]
+    pub fn rows_where(&self, mut keep: impl FnMut(u64) -> bool) -> Self {
+        let mut first = 0;
+        let mut batches = Vec::with_capacity(self.batches.len());
+        for batch in &self.batches {
+            let kept: Vec<usize> = (0..batch.n_rows).filter(|&row| keep(first + row as u64)).collect();
+            first += batch.n_rows as u64;
+            if !kept.is_empty() {
+                batches.push(super::select_rows(batch, &kept, 0));
+            }
+        }
+        Self::new(Arc::clone(&self.schema), batches)
+    }
+
     /// The table as a source, to be folded by passes that do not care where rows live.
     #[must_use]
     pub fn source(&self) -> impl BatchSource + '_ {

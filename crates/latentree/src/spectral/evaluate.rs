@@ -181,9 +181,10 @@ impl<'m> Evaluator<'m> {
                 }
             }
         }
-        let (mut values, mut clipped) = (vec![0.0; n_rows], vec![false; n_rows]);
-        for (root, total) in self.totals.iter().enumerate() {
-            let found = messages.root(plan, codes, root);
+        let mut values = vec![0.0; n_rows];
+        let founds: Vec<_> = (0..plan.roots.len()).map(|root| messages.root(plan, codes, root)).collect();
+        let mut clipped = messages.clipped.clone();
+        for (root, (total, found)) in self.totals.iter().zip(founds).enumerate() {
             for row in (0..n_rows).filter(|&row| is_known[root][row]) {
                 let estimate = found.values[row] / total;
                 let ln = if estimate > 0.0 {
@@ -337,12 +338,7 @@ impl<'m> Evaluator<'m> {
             })
             .collect();
         let clipped = found.iter().flat_map(|it| &it.1).filter(|&&it| it).count() as u64;
-        let values: Vec<f64> = found
-            .into_iter()
-            .flat_map(|(values, clipped)| {
-                values.into_iter().zip(clipped).map(|(value, clipped)| if clipped { f64::NEG_INFINITY } else { value })
-            })
-            .collect();
+        let values: Vec<f64> = found.into_iter().flat_map(|it| it.0).collect();
         let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut table: Vec<f64> =
             values.iter().map(|value| if largest.is_finite() { (value - largest).exp() } else { 0.0 }).collect();

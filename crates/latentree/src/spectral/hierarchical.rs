@@ -102,7 +102,7 @@ pub(super) fn decompose(
                 let k = factor.rank;
                 SpectralEdge {
                     rank: k,
-                    link: (0..k * k).map(|at| f64::from(u8::from(at / k == at % k))).collect(),
+                    link: factor.link,
                     labels: factor.labels,
                     values: factor.values,
                     noise: factor.noise,
@@ -134,6 +134,8 @@ struct Factor {
     /// The linker of each side, and what its labels are multiplied by in the factor of the other side.
     linkers: [usize; 2],
     maps: [Matrix; 2],
+    /// What joins the two factors.
+    link: Vec<f64>,
     /// Of an edge between a variable and a joint.
     labels: Vec<f64>,
     values: Vec<f64>,
@@ -409,10 +411,42 @@ impl Splitter<'_> {
         ];
         // The first stands for labels of side 1's linker, in the factor of side 0.
         let [of_one, of_zero] = maps;
-        let maps = [of_zero, of_one];
+        let (maps, link) = self.with_unit_moments(linkers, [of_zero, of_one]);
         let values = linked.spectrum.values.iter().take(16).copied().collect();
-        Ok(Factor { rank, linkers, maps, labels: Vec::new(), values, noise: linked.spectrum.noise })
+        Ok(Factor { rank, linkers, maps, link, labels: Vec::new(), values, noise: linked.spectrum.noise })
     }
+}
+
+impl Splitter<'_> {
+    /// The same factors in coordinates whose second moments are 1, by which the noise of messages is judged, and what then joins them.
+    fn with_unit_moments(&self, linkers: [usize; 2], maps: [Matrix; 2]) -> ([Matrix; 2], Vec<f64>) {
+        let k = maps[0].n_cols();
+        // Columns are the axes of the moments, with the roots of their lengths.
+        let axes = [0, 1].map(|side| {
+            let (map, shares) = (&maps[side], &self.numbers.shares()[linkers[side]]);
+            let moment = |a: usize, b: usize| (0..map.n_rows()).map(|x| shares[x] * map.row(x)[a] * map.row(x)[b]).sum();
+            let moments: Vec<f64> = (0..k * k).map(|at| moment(at / k, at % k)).collect();
+            let (values, vectors) = symmetric_eigen(&moments, k).unwrap_or((vec![0.0; k], identity(k)));
+            let largest = values.iter().copied().fold(0.0, f64::max);
+            let root = |&value: &f64| if value > NEGLIGIBLE * largest { value.sqrt() } else { 1.0 };
+            (values.iter().map(root).collect::<Vec<f64>>(), vectors)
+        });
+        let scaled = [0, 1].map(|side| {
+            let (roots, vectors) = &axes[side];
+            let along = Matrix::from_fn(k, k, |i, c| vectors[c * k + i] / roots[c]);
+            maps[side].times(&along)
+        });
+        let [(roots, vectors), (other_roots, other_vectors)] = &axes;
+        let cell = |row: usize, column: usize| {
+            let product: f64 = (0..k).map(|i| other_vectors[row * k + i] * vectors[column * k + i]).sum();
+            other_roots[row] * product * roots[column]
+        };
+        (scaled, (0..k * k).map(|at| cell(at / k, at % k)).collect())
+    }
+}
+
+fn identity(k: usize) -> Vec<f64> {
+    (0..k * k).map(|at| f64::from(u8::from(at / k == at % k))).collect()
 }
 
 /// `W` with `Wᵀ G W = 1` on the space where a Gram matrix is not zero, as columns.

@@ -2,11 +2,17 @@
 //!
 //! Numbers are signed and may be tiny: every message of a row has a power of two for its scale. Scaling by powers of two is exact, so the numbers of a row do
 //! not depend on the other rows of its block.
+//!
+//! Where a joint combines two sides, their estimated probability together, relative to the product of both, has a standard error that the lengths of the two messages
+//! and the number of training rows give. It can be negative, which no probability is. What is below half its error is raised to that, and what the two sides say together
+//! beyond what each says alone is taken back in proportion: one contradiction that is only noise does not spoil the rest of the row. Such rows are counted.
 
-use super::plan::{Operator, Plan, Root};
+use super::plan::{Operator, Plan, Root, apply};
 
 /// Exponents beyond which a message is scaled.
 const RANGE: i32 = 64;
+/// An estimate is not less than this many standard errors.
+const LEAST_ERRORS: f64 = 0.5;
 
 /// The label of a cell, or the number of labels where it is missing.
 pub(super) type Codes = Vec<Vec<u32>>;
@@ -16,7 +22,13 @@ pub(super) struct Messages {
     n_rows: usize,
     numbers: Vec<[Vec<f64>; 2]>,
     exponents: Vec<[Vec<i32>; 2]>,
+    /// The mass of every message, to the same scale as its numbers.
+    masses: Vec<[Vec<f64>; 2]>,
+    /// The squared length by which every message of mass 1 differs from one that knows nothing.
+    shifts: Vec<[Vec<f64>; 2]>,
     products: Vec<f64>,
+    /// Rows in which an estimate was too small.
+    pub(super) clipped: Vec<bool>,
 }
 
 /// `value · 2^exponent` of every row.
@@ -32,13 +44,18 @@ impl Messages {
             n_rows: 0,
             numbers: vec![Default::default(); n_edges],
             exponents: vec![Default::default(); n_edges],
+            masses: vec![Default::default(); n_edges],
+            shifts: vec![Default::default(); n_edges],
             products: Vec::new(),
+            clipped: Vec::new(),
         }
     }
 
     /// Sends all messages towards the roots.
     pub(super) fn up(&mut self, plan: &Plan, codes: &Codes, n_rows: usize) {
         self.n_rows = n_rows;
+        self.clipped.clear();
+        self.clipped.resize(n_rows, false);
         for &(edge, side) in &plan.up {
             self.send(plan, codes, edge, side);
         }
@@ -55,6 +72,12 @@ impl Messages {
         let (n, size) = (self.n_rows, plan.sizes[edge][side]);
         let mut out = std::mem::take(&mut self.numbers[edge][side]);
         let mut exponents = std::mem::take(&mut self.exponents[edge][side]);
+        let mut masses = std::mem::take(&mut self.masses[edge][side]);
+        let mut shifts = std::mem::take(&mut self.shifts[edge][side]);
+        masses.clear();
+        masses.resize(n, 0.0);
+        shifts.clear();
+        shifts.resize(n, 0.0);
         out.clear();
         out.resize(n * size, 0.0);
         exponents.clear();
@@ -75,34 +98,72 @@ impl Messages {
                         }
                     }
                 }
+                weigh(&mut masses, &out, &plan.mass[edge][side]);
+                for row in 0..n {
+                    let of = |ix: usize| (self.masses[from[ix]][into[ix]][row], self.shifts[from[ix]][into[ix]][row]);
+                    let ((mass_a, shift_a), (mass_b, shift_b)) = (of(0), of(1));
+                    let apart = mass_a * mass_b;
+                    let least = apart * least_ratio(shift_a * shift_b, plan.variance);
+                    if masses[row] < least {
+                        let of = |numbers: &[f64], size: usize| (0..size).map(|i| numbers[i * n + row]).collect::<Vec<f64>>();
+                        let (a, b, own) = (of(a, sizes[0]), of(b, sizes[1]), of(&out, size));
+                        let nothing = [0, 1].map(|ix| &plan.nothing[from[ix]][into[ix]]);
+                        // What each side says alone.
+                        let alone = [apply(tensor, &a, nothing[1], size), apply(tensor, nothing[0], &b, size)];
+                        let kept = (least - apart) / (masses[row] - apart);
+                        for (i, &nothing) in plan.nothing[edge][side].iter().enumerate() {
+                            let sum = alone[0][i] * mass_b + alone[1][i] * mass_a - apart * nothing;
+                            out[i * n + row] = sum + kept * (own[i] - sum);
+                        }
+                        masses[row] = least;
+                        self.clipped[row] = true;
+                    }
+                }
                 for ix in 0..2 {
                     let added = &self.exponents[from[ix]][into[ix]];
                     exponents.iter_mut().zip(added).for_each(|(own, added)| *own += added);
                 }
-                rescale(&mut out, &mut exponents);
+                rescale(&mut out, &mut exponents, Some(&mut masses));
+                measure(&mut shifts, &out, &masses, &plan.nothing[edge][side]);
             }
-            Operator::Variable { variable, from, rows, all } if from.is_empty() => {
+            Operator::Variable { variable, from, rows, all, shifts: of_labels } if from.is_empty() => {
                 for (row, &code) in codes[*variable].iter().enumerate() {
                     let numbers = rows.get(code as usize * size..(code as usize + 1) * size).unwrap_or(all);
                     numbers.iter().enumerate().for_each(|(ix, &number)| out[ix * n + row] = number);
+                    shifts[row] = of_labels.get(code as usize).copied().unwrap_or(0.0);
+                    self.clipped[row] |= plan.marginals[*variable].get(code as usize).is_some_and(|&p| p <= 0.0);
                 }
+                weigh(&mut masses, &out, &plan.mass[edge][side]);
             }
             Operator::Variable { variable, from, rows, .. } => {
-                let labels = self.labels(plan, codes, *variable, from, &mut exponents);
+                let labels = self.labels(plan, codes, *variable, from, &mut exponents, true);
                 for (label, weights) in rows.chunks_exact(size).zip(labels.chunks_exact(n)) {
                     for (out, &number) in out.chunks_exact_mut(n).zip(label) {
                         out.iter_mut().zip(weights).for_each(|(out, weight)| *out += number * weight);
                     }
                 }
-                rescale(&mut out, &mut exponents);
+                rescale(&mut out, &mut exponents, None);
+                weigh(&mut masses, &out, &plan.mass[edge][side]);
+                measure(&mut shifts, &out, &masses, &plan.nothing[edge][side]);
             }
         }
         self.numbers[edge][side] = out;
         self.exponents[edge][side] = exponents;
+        self.masses[edge][side] = masses;
+        self.shifts[edge][side] = shifts;
     }
 
     /// For each label of a variable the product of the messages from some of its edges, 0 for labels that a row does not have.
-    fn labels(&self, plan: &Plan, codes: &Codes, variable: usize, from: &[usize], exponents: &mut [i32]) -> Vec<f64> {
+    /// With `raise`, numbers below half their standard error are raised to that.
+    fn labels(
+        &mut self,
+        plan: &Plan,
+        codes: &Codes,
+        variable: usize,
+        from: &[usize],
+        exponents: &mut [i32],
+        raise: bool,
+    ) -> Vec<f64> {
         let (n, n_labels) = (self.n_rows, plan.marginals[variable].len());
         let mut out = vec![1.0; n * n_labels];
         for (row, &code) in codes[variable].iter().enumerate().filter(|(_, code)| (**code as usize) < n_labels) {
@@ -110,22 +171,36 @@ impl Messages {
         }
         for &edge in from {
             let side = plan.side_towards(edge, variable);
-            out.iter_mut().zip(&self.numbers[edge][side]).for_each(|(out, message)| *out *= message);
+            let masses = &self.masses[edge][side];
+            for (x, (out, message)) in out.chunks_exact_mut(n).zip(self.numbers[edge][side].chunks_exact(n)).enumerate() {
+                let p = plan.marginals[variable][x];
+                let ratio = if raise && p > 0.0 { least_ratio((1.0 - p) / p, plan.variance) } else { f64::NEG_INFINITY };
+                for (row, (out, &message)) in out.iter_mut().zip(message).enumerate() {
+                    let least = ratio * masses[row];
+                    if message < least {
+                        self.clipped[row] |= codes[variable][row] as usize == x;
+                        *out *= least;
+                    } else {
+                        *out *= message;
+                    }
+                }
+            }
             exponents.iter_mut().zip(&self.exponents[edge][side]).for_each(|(own, added)| *own += added);
-            rescale(&mut out, exponents);
+            rescale(&mut out, exponents, None);
         }
         out
     }
 
     /// The estimate of a root's tree.
-    pub(super) fn root(&self, plan: &Plan, codes: &Codes, root: usize) -> Scaled {
+    pub(super) fn root(&mut self, plan: &Plan, codes: &Codes, root: usize) -> Scaled {
         let n = self.n_rows;
         let mut exponents = vec![0; n];
         match &plan.roots[root] {
             Root::Variable(variable) => {
-                let labels = self.labels(plan, codes, *variable, &plan.edges_of[*variable], &mut exponents);
+                let labels = self.labels(plan, codes, *variable, &plan.edges_of[*variable], &mut exponents, true);
                 let mut values = vec![0.0; n];
-                for (label, p) in labels.chunks_exact(n.max(1)).zip(&plan.marginals[*variable]) {
+                for (label, ln_p) in labels.chunks_exact(n.max(1)).zip(&plan.ln_floor[*variable]) {
+                    let p = ln_p.exp();
                     values.iter_mut().zip(label).for_each(|(value, weight)| *value += p * weight);
                 }
                 Scaled { values, exponents }
@@ -140,6 +215,16 @@ impl Messages {
                     let products = a.iter().zip(b).zip(c).map(|((a, b), c)| a * b * c);
                     values.iter_mut().zip(products).for_each(|(value, product)| *value += coefficient * product);
                 }
+                for row in 0..n {
+                    let of = |ix: usize| (self.masses[edges[ix]][sides[ix]][row], self.shifts[edges[ix]][sides[ix]][row]);
+                    let [(mass_a, a), (mass_b, b), (mass_c, c)] = [of(0), of(1), of(2)];
+                    let apart = mass_a * mass_b * mass_c;
+                    let least = apart * least_ratio(a * b + a * c + b * c + a * b * c, plan.variance);
+                    if values[row] < least {
+                        values[row] = least;
+                        self.clipped[row] = true;
+                    }
+                }
                 for (edge, side) in edges.iter().zip(sides) {
                     exponents.iter_mut().zip(&self.exponents[*edge][side]).for_each(|(own, added)| *own += added);
                 }
@@ -150,11 +235,11 @@ impl Messages {
 
     /// For each label of a variable a number proportional to its probability together with all that is known of the other variables, label by label;
     /// what is known of the variable itself is left aside.
-    pub(super) fn belief(&self, plan: &Plan, variable: usize) -> Vec<f64> {
+    pub(super) fn belief(&mut self, plan: &Plan, variable: usize) -> Vec<f64> {
         let n = self.n_rows;
         let missing = vec![vec![u32::MAX; n]; plan.marginals.len()];
         let mut exponents = vec![0; n];
-        let mut out = self.labels(plan, &missing, variable, &plan.edges_of[variable], &mut exponents);
+        let mut out = self.labels(plan, &missing, variable, &plan.edges_of[variable], &mut exponents, false);
         for (label, p) in out.chunks_exact_mut(n.max(1)).zip(&plan.marginals[variable]) {
             label.iter_mut().for_each(|value| *value *= p);
         }
@@ -162,8 +247,29 @@ impl Messages {
     }
 }
 
+/// The least ratio of a probability to the product of those of its parts, by the variance of its estimate.
+fn least_ratio(square: f64, variance: f64) -> f64 {
+    (LEAST_ERRORS * (square * variance).sqrt()).min(1.0)
+}
+
+/// The masses of messages.
+fn weigh(masses: &mut [f64], numbers: &[f64], weights: &[f64]) {
+    for (numbers, &weight) in numbers.chunks_exact(masses.len().max(1)).zip(weights) {
+        masses.iter_mut().zip(numbers).for_each(|(mass, number)| *mass += weight * number);
+    }
+}
+
+/// The squared lengths by which messages of mass 1 differ from one that knows nothing.
+fn measure(shifts: &mut [f64], numbers: &[f64], masses: &[f64], nothing: &[f64]) {
+    for (numbers, &nothing) in numbers.chunks_exact(masses.len().max(1)).zip(nothing) {
+        for ((shift, number), mass) in shifts.iter_mut().zip(numbers).zip(masses) {
+            *shift += (number / mass - nothing).powi(2);
+        }
+    }
+}
+
 /// Scales rows whose largest number is out of range.
-fn rescale(numbers: &mut [f64], exponents: &mut [i32]) {
+fn rescale(numbers: &mut [f64], exponents: &mut [i32], mut masses: Option<&mut Vec<f64>>) {
     let n = exponents.len();
     for row in 0..n {
         let largest = numbers[row..].iter().step_by(n).fold(0.0_f64, |largest, value| largest.max(value.abs()));
@@ -171,6 +277,9 @@ fn rescale(numbers: &mut [f64], exponents: &mut [i32]) {
         if largest > 0.0 && exponent.abs() > RANGE && exponent <= 1000 {
             let scale = f64::powi(2.0, -exponent.max(-1000));
             numbers[row..].iter_mut().step_by(n).for_each(|value| *value *= scale);
+            if let Some(masses) = &mut masses {
+                masses[row] *= scale;
+            }
             exponents[row] += exponent.max(-1000);
         }
     }

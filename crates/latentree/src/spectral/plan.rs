@@ -2,6 +2,9 @@
 //!
 //! A message is what a side of an edge has to say about a row. To a joint it is the vector μ for which `E[1{row's side} f] = μᵀ E[s f]`, whatever f is of the
 //! other side; to a variable it is the probability of the side given each of the variable's labels.
+//!
+//! The *mass* of a message is the probability of what its side knows, a linear function of its numbers. A message of mass 1 minus that of a side
+//! that knows nothing is how far the side moves the rest from its marginals.
 
 use super::model::SpectralModel;
 use super::network::{End, Network};
@@ -25,6 +28,8 @@ pub(super) enum Operator {
         from: Vec<usize>,
         rows: Vec<f64>,
         all: Vec<f64>,
+        /// The squared length by which each label's message of mass 1 differs from that of all labels.
+        shifts: Vec<f64>,
     },
 }
 
@@ -52,6 +57,12 @@ pub(super) struct Plan {
     pub(super) marginals: Vec<Vec<f64>>,
     /// `ln p` of each label; a label that was not seen has that of half a row.
     pub(super) ln_floor: Vec<Vec<f64>>,
+    /// The messages of mass 1 from sides that know nothing.
+    pub(super) nothing: Vec<[Vec<f64>; 2]>,
+    /// What the numbers of a message are multiplied by to give its mass.
+    pub(super) mass: Vec<[Vec<f64>; 2]>,
+    /// The variance of a mean of unit variance over the rows that were learned from.
+    pub(super) variance: f64,
     /// The side of an edge at which a variable is.
     sides: Vec<[End; 2]>,
 }
@@ -78,7 +89,10 @@ impl Plan {
             }
         };
         let least = 0.5 / parts.weight.max(1.0);
-        Self {
+        let mut plan = Self {
+            nothing: Vec::new(),
+            mass: Vec::new(),
+            variance: 1.0 / parts.weight,
             sizes,
             operators,
             up,
@@ -92,6 +106,96 @@ impl Plan {
                 .collect(),
             marginals: parts.marginals.clone(),
             sides: network.edges.clone(),
+        };
+        plan.find_masses(model);
+        plan.settle_labels(least);
+        plan
+    }
+
+    /// The messages of sides that know nothing, and the masses of messages.
+    fn find_masses(&mut self, model: &SpectralModel) {
+        let mut nothing: Vec<[Vec<f64>; 2]> = vec![Default::default(); self.sizes.len()];
+        let down = self.up.iter().rev().map(|&(edge, side)| (edge, 1 - side));
+        for (edge, side) in self.up.iter().copied().chain(down) {
+            let size = self.sizes[edge][side];
+            let into = |from: usize| &nothing[from][self.side_into(from, edge, side)];
+            nothing[edge][side] = match &self.operators[edge][side] {
+                Operator::Joint { from, tensor, .. } => apply(tensor, into(from[0]), into(from[1]), size),
+                Operator::Variable { from, all, .. } if from.is_empty() => all.clone(),
+                Operator::Variable { from, rows, .. } => {
+                    let mut out = vec![0.0; size];
+                    for (label, row) in rows.chunks_exact(size).enumerate() {
+                        let weight: f64 = from.iter().map(|&from| into(from)[label]).product();
+                        out.iter_mut().zip(row).for_each(|(out, number)| *out += weight * number);
+                    }
+                    out
+                }
+            };
+        }
+        let mut mass: Vec<[Vec<f64>; 2]> = vec![Default::default(); self.sizes.len()];
+        for (edge, side) in (0..self.sizes.len()).flat_map(|edge| [(edge, 0), (edge, 1)]) {
+            let mut own = match self.sides[edge][1 - side] {
+                End::Variable(variable) => self.marginals[variable].clone(),
+                End::Joint(joint) => {
+                    let edges = model.network.joints[joint];
+                    let ranks = edges.map(|edge| model.parts.edges[edge].rank);
+                    let port = edges.iter().position(|&it| it == edge).expect("the joint is the edge's end");
+                    let into = |port: usize| {
+                        let edge = edges[port];
+                        &nothing[edge][usize::from(self.sides[edge][0] == End::Joint(joint))]
+                    };
+                    let mut own = vec![0.0; ranks[port]];
+                    for (cell, value) in model.parts.joints[joint].iter().enumerate() {
+                        let at = [cell / (ranks[1] * ranks[2]), cell / ranks[2] % ranks[1], cell % ranks[2]];
+                        let others = (0..3).filter(|&other| other != port).map(|other| into(other)[at[other]]);
+                        own[at[port]] += value * others.product::<f64>();
+                    }
+                    own
+                }
+            };
+            let total: f64 = own.iter().zip(&nothing[edge][side]).map(|(a, b)| a * b).sum();
+            if total.is_finite() && total > 0.0 {
+                own.iter_mut().for_each(|it| *it /= total);
+            }
+            mass[edge][side] = own;
+        }
+        (self.nothing, self.mass) = (nothing, mass);
+    }
+
+    /// Labels that were not seen: they have the probability of half a row, and say nothing about other variables.
+    fn settle_labels(&mut self, least: f64) {
+        for edge in 0..self.sizes.len() {
+            for side in 0..2 {
+                let (nothing, mass) = (&self.nothing[edge][side], &self.mass[edge][side]);
+                let (size, receiver) = (self.sizes[edge][side], self.sides[edge][1 - side]);
+                if let (Operator::Joint { tensor, .. }, End::Variable(receiver)) = (&mut self.operators[edge][side], receiver) {
+                    let unseen: Vec<usize> = (0..size).filter(|&x| self.marginals[receiver][x] <= 0.0).collect();
+                    if !unseen.is_empty() {
+                        for numbers in tensor.chunks_exact_mut(size) {
+                            let all: f64 = numbers.iter().zip(mass).map(|(a, b)| a * b).sum();
+                            unseen.iter().for_each(|&x| numbers[x] = all);
+                        }
+                    }
+                    continue;
+                }
+                let Operator::Variable { variable, rows, shifts, .. } = &mut self.operators[edge][side] else { continue };
+                shifts.clear();
+                for (row, &p) in rows.chunks_exact_mut(size).zip(&self.marginals[*variable]) {
+                    if p <= 0.0 {
+                        row.iter_mut().zip(nothing).for_each(|(row, nothing)| *row = least * nothing);
+                    } else if let End::Variable(receiver) = receiver {
+                        let of_unseen = |(row, q): (&mut f64, &f64)| {
+                            if *q <= 0.0 {
+                                *row = p;
+                            }
+                        };
+                        row.iter_mut().zip(&self.marginals[receiver]).for_each(of_unseen);
+                    }
+                    let total: f64 = row.iter().zip(mass).map(|(a, b)| a * b).sum();
+                    let far = row.iter().zip(nothing).map(|(own, nothing)| (own / total - nothing).powi(2)).sum::<f64>();
+                    shifts.push(if total > 0.0 { far } else { 0.0 });
+                }
+            }
         }
     }
 
@@ -116,6 +220,16 @@ impl Plan {
     pub(super) fn n_numbers(&self) -> usize {
         self.sizes.iter().flatten().sum()
     }
+}
+
+/// The numbers of a message from those of two others.
+pub(super) fn apply(tensor: &[f64], a: &[f64], b: &[f64], size: usize) -> Vec<f64> {
+    let mut out = vec![0.0; size];
+    let products = a.iter().flat_map(|a| b.iter().map(move |b| a * b));
+    for (coefficients, product) in tensor.chunks_exact(size).zip(products) {
+        out.iter_mut().zip(coefficients).for_each(|(out, coefficient)| *out += coefficient * product);
+    }
+    out
 }
 
 /// The operator of the message from a side of an edge.
@@ -175,7 +289,7 @@ fn compiled(model: &SpectralModel, edges_of: &[Vec<usize>], edge: usize, side: u
                 }
             };
             let all = (0..n_out).map(|a| rows[a..].iter().step_by(n_out).sum()).collect();
-            Operator::Variable { variable, from, rows, all }
+            Operator::Variable { variable, from, rows, all, shifts: Vec::new() }
         }
     }
 }

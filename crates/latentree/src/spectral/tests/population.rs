@@ -70,7 +70,10 @@ impl<'a> Population<'a> {
         self.fill_pairs(&mut pairs);
         let (mut triples, spectra, _) = problem.second(&pairs, f64::INFINITY).unwrap();
         self.fill_triples(&mut triples);
-        problem.model(triples, spectra, Provenance::default()).unwrap()
+        let mut model = problem.model(triples, spectra, Provenance::default()).unwrap();
+        // Moments of a population have no noise.
+        model.parts.weight = 1e300;
+        model
     }
 
     fn fill_pairs(&self, pairs: &mut PairTables) {
