@@ -117,26 +117,30 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Reads all rows, or every so many-th that `most` cells allow, with the others' weight.
+    /// Reads all rows, or a sample of `most_rows` by weight: units of equal weight are spread evenly over the weight of all rows, and a row counts as many
+    /// units as fall on it. So a pattern that stands for many rows has its share of the sample.
     pub(crate) fn read(rows: &dyn Rows, most_rows: usize, observer: &dyn Observer) -> Result<Self> {
         let schema = rows.schema();
-        let n_all = count(rows, observer)?;
-        let step = n_all.div_ceil(most_rows.max(1)).max(1);
+        let (n_all, total) = counted(rows, observer)?;
+        // The weight of a unit, if not all rows are taken.
+        let unit = (n_all > most_rows.max(1)).then(|| total / most_rows.max(1) as f64);
         let mut raw: Vec<Raw> = schema.columns().iter().map(|column| Raw::new(&column.kind)).collect();
-        let (mut weights, mut at, mut weight) = (Vec::new(), 0_usize, 0.0);
+        let (mut weights, mut weight) = (Vec::new(), 0.0);
         let mut source = rows.open()?;
         while let Some(batch) = source.next_batch()? {
             if observer.cancelled() {
                 return Err(Error::Cancelled);
             }
             for row in 0..batch.n_rows {
-                let (own, taken) = (batch.weight(row), at.is_multiple_of(step));
-                at += 1;
+                let own = batch.weight(row);
+                // Units lie in the middle of equal stretches of weight.
+                let n_units = |weight: f64| unit.map_or(0.0, |unit| (weight / unit + 0.5).floor());
+                let taken = if unit.is_some() { n_units(weight + own) - n_units(weight) } else { own };
                 weight += own;
-                if own <= 0.0 || !taken {
+                if own <= 0.0 || taken <= 0.0 {
                     continue;
                 }
-                weights.push(own);
+                weights.push(taken);
                 match &batch.block {
                     Block::Dense(columns) => raw.iter_mut().zip(columns).for_each(|(to, from)| to.push(from.number(row))),
                     Block::Sparse(sparse) => {
@@ -171,15 +175,17 @@ fn of_variable(schema: &Schema) -> Vec<Vec<usize>> {
     schema.variable_ixs().map(columns).collect()
 }
 
-fn count(rows: &dyn Rows, observer: &dyn Observer) -> Result<usize> {
-    let (mut n_rows, mut source) = (0, rows.open()?);
+/// The number of rows and their weight.
+fn counted(rows: &dyn Rows, observer: &dyn Observer) -> Result<(usize, f64)> {
+    let (mut n_rows, mut weight, mut source) = (0, 0.0, rows.open()?);
     while let Some(batch) = source.next_batch()? {
         if observer.cancelled() {
             return Err(Error::Cancelled);
         }
         n_rows += batch.n_rows;
+        weight += (0..batch.n_rows).map(|row| batch.weight(row)).sum::<f64>();
     }
-    Ok(n_rows)
+    Ok((n_rows, weight))
 }
 
 /// Cells that are not zero, or all of them, as they come.

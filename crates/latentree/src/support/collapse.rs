@@ -22,8 +22,10 @@ use crate::tree::{Edge, Tree};
 pub const WEAK: f64 = 0.5;
 /// Support from which a split is strong.
 pub const STRONG: f64 = 0.95;
-/// Rounds of merging; each ends with new tests.
-const ROUNDS: usize = 6;
+/// Rounds of merging and rearranging; each ends with new tests.
+const ROUNDS: usize = 8;
+/// A rearrangement that adds less to BIC is not worth a round.
+const LEAST_GAIN: f64 = 1.0;
 /// Passes of EM over all rows after a round.
 const PASSES: usize = 20;
 /// BIC may fall by this share of it, which rounding and unfinished EM make.
@@ -48,6 +50,32 @@ impl Collapse {
             Self::Below(least) => test.support < least,
         }
     }
+
+    /// How the surroundings of an edge are to change. A split that the data refute gives way to the arrangement that they prefer, but not in a tree that was
+    /// given or in which the user chose what is taken out.
+    fn change(self, test: &SplitTest) -> Option<Change<'_>> {
+        let is_removed = self.removes(test);
+        match &test.better {
+            Some((local, gain))
+                if self == Self::ByDefault && *gain > LEAST_GAIN.max(if is_removed { test.merged_bic } else { 0.0 }) =>
+            {
+                Some(Change { test, local: Some(local), gain: *gain, is_removal: false })
+            }
+            _ => is_removed.then_some(Change { test, local: test.merge.as_ref(), gain: test.merged_bic, is_removal: true }),
+        }
+    }
+}
+
+/// A change of the surroundings of an edge.
+#[derive(Clone, Copy)]
+struct Change<'a> {
+    test: &'a SplitTest,
+    /// What takes their place in a discrete model.
+    local: Option<&'a Local>,
+    /// What it adds to BIC, about.
+    gain: f64,
+    /// Whether the ends are merged; else branches are rearranged.
+    is_removal: bool,
 }
 
 /// What the tests of all splits between hidden variables found.
@@ -94,7 +122,7 @@ pub(crate) fn collapsed(
         let names = |tree: &Tree, [a, b]: [NodeIx; 2]| [tree.name(a).to_owned(), tree.name(b).to_owned()];
         let mut settled: HashMap<[String; 2], SplitTest> = HashMap::new();
         if model.family() == Family::Discrete {
-            for test in tests.into_iter().filter(|test| !options.collapse.removes(test)) {
+            for test in tests.into_iter().filter(|test| options.collapse.change(test).is_none()) {
                 let near = |tree: &Tree, end: &str| {
                     let end = tree.find(end)?;
                     let mut near: Vec<String> = tree.links(end).iter().map(|link| tree.name(link.to).to_owned()).collect();
@@ -112,7 +140,7 @@ pub(crate) fn collapsed(
         // A merge holds numbers of nodes, which are others now; what is settled stays.
         let find = |name: &str| smaller.tree().find(name);
         tests.extend(settled.into_iter().filter_map(|([a, b], test)| {
-            Some(SplitTest { ends: [find(&a)?, find(&b)?], merge: None, merged_bic: f64::NEG_INFINITY, ..test })
+            Some(SplitTest { ends: [find(&a)?, find(&b)?], merge: None, merged_bic: f64::NEG_INFINITY, better: None, ..test })
         }));
         tests.sort_by_key(|test| test.ends);
         (model, removed) = (smaller, removed + n_merged);
@@ -142,7 +170,8 @@ fn concluded(model: LatentTree, tests: Option<Vec<SplitTest>>, removed: usize) -
 }
 
 impl Bench<'_> {
-    /// The model with some edges merged that do not touch each other, fitted again, and their number; `None` if none is to go.
+    /// The model with the surroundings of some edges changed that do not touch each other, fitted again, and the number of merged edges; `None` if nothing is to
+    /// change.
     fn smaller(
         &self,
         model: &LatentTree,
@@ -150,69 +179,68 @@ impl Bench<'_> {
         options: &CollapseOptions,
         observer: &dyn Observer,
     ) -> Result<Option<(LatentTree, usize)>> {
-        let mut chosen: Vec<&SplitTest> = tests.iter().filter(|test| options.collapse.removes(test)).collect();
-        chosen.sort_by(|a, b| a.support.total_cmp(&b.support).then(a.ends.cmp(&b.ends)));
+        let mut chosen: Vec<Change<'_>> = tests.iter().filter_map(|test| options.collapse.change(test)).collect();
+        chosen.sort_by(|a, b| a.test.support.total_cmp(&b.test.support).then(a.test.ends.cmp(&b.test.ends)));
         let mut touched = vec![false; model.tree().n_nodes()];
-        chosen.retain(|test| {
-            if test.ends.iter().any(|end| touched[end.get()]) {
+        chosen.retain(|change| {
+            if change.test.ends.iter().any(|end| touched[end.get()]) {
                 return false;
             }
-            for end in test.ends {
+            for end in change.test.ends {
                 touched[end.get()] = true;
                 model.tree().links(end).iter().for_each(|link| touched[link.to.get()] = true);
             }
             true
         });
-        if chosen.is_empty() {
-            return Ok(None);
-        }
         let is_certain = matches!(options.collapse, Collapse::Below(_));
-        let before = if is_certain { f64::NEG_INFINITY } else { bic(model, self.evidence, observer)? };
-        let by_gain = |a: &&SplitTest, b: &&SplitTest| a.merged_bic.total_cmp(&b.merged_bic).then(b.ends.cmp(&a.ends));
-        let best: Vec<&SplitTest> = chosen.iter().copied().max_by(by_gain).into_iter().collect();
+        let before = if is_certain || chosen.is_empty() { f64::NEG_INFINITY } else { bic(model, self.evidence, observer)? };
+        let by_gain = |a: &&Change<'_>, b: &&Change<'_>| a.gain.total_cmp(&b.gain).then(b.test.ends.cmp(&a.test.ends));
+        let best: Vec<Change<'_>> = chosen.iter().max_by(by_gain).into_iter().copied().collect();
         // All of them, or else the one that looks best.
-        for merges in [chosen, best] {
-            let found = self.merged(model, &merges, options, observer)?;
-            if is_certain || bic(&found, self.evidence, observer)? >= before - SLACK * before.abs() {
-                return Ok(Some((found, merges.len())));
+        for changes in [chosen, best].iter().filter(|changes| !changes.is_empty()) {
+            let found = self.changed(model, changes, options, observer)?;
+            let n_merged = changes.iter().filter(|change| change.is_removal).count();
+            let least = if n_merged == changes.len() { before - SLACK * before.abs() } else { before + LEAST_GAIN };
+            if is_certain || bic(&found, self.evidence, observer)? >= least {
+                return Ok(Some((found, n_merged)));
             }
         }
         Ok(None)
     }
 
-    fn merged(
+    fn changed(
         &self,
         model: &LatentTree,
-        tests: &[&SplitTest],
+        changes: &[Change<'_>],
         options: &CollapseOptions,
         observer: &dyn Observer,
     ) -> Result<LatentTree> {
         if let (Family::Gaussian, Some(moments)) = (model.family(), self.evidence.moments) {
-            let is_chosen = |a: NodeIx, b: NodeIx| tests.iter().any(|test| test.ends == [a, b] || test.ends == [b, a]);
+            let is_chosen = |a: NodeIx, b: NodeIx| changes.iter().any(|it| it.test.ends == [a, b] || it.test.ends == [b, a]);
             let tree = model.tree().contract(|edge| is_chosen(edge.a, edge.b));
             let names: Vec<&str> = moments.schema().variables().iter().map(|variable| variable.name.as_str()).collect();
             let tree = likeliest_lengths(&tree.with_observed_first(&names)?, &CorrelationSample::from_moments(moments)?);
             return from_lengths(&tree, moments, FamilyByLengths::Gaussian, model.provenance().clone());
         }
         let (Some(columns), Some(rows)) = (&self.columns, self.evidence.rows) else { return Ok(model.clone()) };
-        let start = contracted(model, tests.iter().filter_map(|test| test.merge.as_ref()), columns)?;
+        let start = with_locals(model, changes.iter().filter_map(|change| change.local), columns)?;
         let em = Em::new().start(Start::Given).smoothing(options.smoothing).iterations(PASSES);
         Ok(em.fit(&start, rows, &Quiet(observer))?.model.with_provenance(model.provenance().clone()))
     }
 }
 
-/// The model with the ends of some edges merged, none of which touches another. Hidden nodes keep their names; a merged one has that of the end whose states it
-/// has.
-pub(super) fn contracted<'a>(
+/// The model with some patches put in their places, none of which touches another. Hidden nodes keep their names; a merged one has that of the end whose
+/// states it has.
+pub(super) fn with_locals<'a>(
     model: &LatentTree,
-    merges: impl Iterator<Item = &'a Local>,
+    locals: impl Iterator<Item = &'a Local>,
     columns: &Columns,
 ) -> Result<LatentTree> {
     let Some(mut net) = Net::of_model(model, columns) else { return Ok(model.clone()) };
     let mut is_gone = vec![false; net.n_hidden()];
-    for merge in merges {
-        merge.removed.iter().for_each(|&gone| is_gone[gone] = true);
-        merge.apply(&mut net);
+    for local in locals {
+        local.removed.iter().for_each(|&gone| is_gone[gone] = true);
+        local.apply(&mut net);
     }
     net.compact();
     let found = net.model(model.schema(), columns)?;

@@ -37,6 +37,14 @@ struct Fitted {
     ln_likelihood: f64,
 }
 
+/// What the test of an edge finds.
+pub(super) struct Outcome {
+    pub(super) compared: Compared,
+    pub(super) merged: Local,
+    /// The best rearrangement, if it is better than the present one, and by how much BIC.
+    pub(super) better: Option<(Local, f64)>,
+}
+
 impl Tester<'_> {
     /// BIC's cost of the parameters that an arrangement has more than another.
     fn extra_cost(&self, local: &Local, other: &Local) -> f64 {
@@ -45,8 +53,8 @@ impl Tester<'_> {
         information::bic_cost(columns.weight.max(2.0)) * (n_free(local) - n_free(other))
     }
 
-    /// The edge between a hidden node and its parent: its present arrangement, the rearrangements and the merged node, fitted alike; and the merged node.
-    pub(super) fn compared(&self, hidden: usize, parent: usize) -> (Compared, Local) {
+    /// The edge between a hidden node and its parent: its present arrangement, the rearrangements and the merged node, fitted alike.
+    pub(super) fn compared(&self, hidden: usize, parent: usize) -> Outcome {
         let columns = self.sample.columns;
         let present = self.fitted(self.sample.edge(hidden, parent), f64::NEG_INFINITY);
         let least = |local: &Local| present.ln_likelihood + self.extra_cost(local, &present.local) - HOPELESS;
@@ -96,7 +104,8 @@ impl Tester<'_> {
                 ..alternative(&present, false)
             },
         };
-        (compared, merged.local)
+        let better = compared.better().map(|(at, gain)| (rearranged[at].local.clone(), gain));
+        Outcome { compared, merged: merged.local, better }
     }
 
     /// The log-likelihood of an arrangement after EM on all rows, if it was fitted to a sample, and that of each row where it is wanted.
@@ -157,6 +166,6 @@ fn sampling_error(own: &[f64], other: &Patch, columns: &Columns) -> f64 {
     let other = row_values(other, columns);
     let differences = || other.iter().zip(own).map(|(other, own)| other - own).zip(&columns.weights);
     let mean = differences().map(|(it, weight)| it * weight).sum::<f64>() / columns.weight.max(1e-300);
-    // Equal rows are one unit of the sample, with all their weight.
-    differences().map(|(it, weight)| ((it - mean) * weight).powi(2)).sum::<f64>().sqrt()
+    // A row counts as many units of the sample as it has, each of which stands for `scale` rows.
+    differences().map(|(it, weight)| (it - mean).powi(2) * weight * columns.scale).sum::<f64>().sqrt()
 }

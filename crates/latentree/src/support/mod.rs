@@ -26,7 +26,7 @@ pub use collapse::{STRONG, SplitSummary, WEAK};
 use rayon::prelude::*;
 pub(crate) use weigh::{Alternative, Compared};
 
-use self::edge::Tester;
+use self::edge::{Outcome, Tester};
 use self::rearrangements::gaussian_comparisons;
 use self::weigh::Draws;
 use crate::data::Rows;
@@ -68,6 +68,8 @@ pub(crate) struct SplitTest {
     pub(crate) merged_bic: f64,
     /// How they would be merged, in a discrete model.
     merge: Option<Local>,
+    /// A rearrangement with a higher BIC, and by how much, in a discrete model.
+    better: Option<(Local, f64)>,
 }
 
 /// The support of a model's splits: the two ends of every edge between hidden nodes, and how probable its split is by the rows.
@@ -158,6 +160,7 @@ impl<'a> Bench<'a> {
                     bootstrap: None,
                     merged_bic: compared.merged_bic(),
                     merge: None,
+                    better: None,
                 });
                 Ok(Some(tests.collect()))
             }
@@ -181,14 +184,15 @@ impl<'a> Bench<'a> {
                     }
                     let [a, b] = ends;
                     let (below, above) = if model.parent(a) == Some(b) { (a, b) } else { (b, a) };
-                    let (compared, merge) = tester.compared(place[below.get()], place[above.get()]);
+                    let Outcome { compared, merged, better } = tester.compared(place[below.get()], place[above.get()]);
                     observer.progress(n_done.fetch_add(1, Ordering::Relaxed) + 1);
                     Ok(SplitTest {
                         ends,
                         support: compared.support(),
                         bootstrap: draws.map(|draws| compared.bootstrap(draws)),
                         merged_bic: compared.merged_bic(),
-                        merge: Some(merge),
+                        merge: Some(merged),
+                        better,
                     })
                 });
                 Ok(Some(tests.collect::<Result<_>>()?))

@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::data::Dataset;
+use crate::data::{ColumnData, Dataset, Kind, Schema};
 use crate::inference::Inference;
 use crate::learn::{Learned, Learning, Source};
 use crate::moments::fold;
 use crate::observer::Silent;
+use crate::patch::Column;
 use crate::simulate::{ParameterFamily, Shape, Simulation};
 use crate::tree::Tree;
 
@@ -168,6 +169,42 @@ fn more_rows_than_a_sample_decide_an_edge_as_all_rows_do() {
         assert!((by_sample - by_all).abs() < 0.1, "{shape:?}: {by_sample} {by_all}");
         assert!((by_all > 0.5) == is_true && (by_sample > 0.5) == is_true);
     }
+}
+
+#[test]
+fn a_pattern_that_stands_for_half_of_all_rows_is_half_of_a_sample() {
+    // 999 rows of weight 1, and one of weight 999 in the middle, which a sample of every tenth row would leave out.
+    let schema = Arc::new(Schema::builder().scalar("x", Kind::binary()).build().unwrap());
+    let codes = (0..1000).map(|row| u8::from(row == 505)).collect();
+    let weights = (0..1000).map(|row| if row == 505 { 999.0 } else { 1.0 }).collect();
+    let data = Dataset::from_columns(schema, vec![ColumnData::Codes8(codes)], Some(weights)).unwrap();
+    let sample = Columns::read(&data, 100, &Silent).unwrap();
+    assert!(sample.n_rows <= 100);
+    assert!((sample.weights.iter().sum::<f64>() - 1998.0).abs() < 1e-9 && sample.weight == 1998.0);
+    let Column::Labels { usual, listed, .. } = &sample.columns[0] else { panic!("labels") };
+    assert_eq!(*usual, 0);
+    let heavy: f64 = listed.cells().map(|(row, _)| sample.weights[row]).sum();
+    // A unit of the sample is a hundredth of all weight.
+    assert!((heavy - 999.0).abs() <= 20.0, "{heavy}");
+    let all = Columns::read(&data, 1000, &Silent).unwrap();
+    assert_eq!((all.n_rows, all.scale), (1000, 1.0));
+}
+
+#[test]
+fn the_rearrangement_with_the_highest_bic_is_the_better_one() {
+    let alternative = |ln_likelihood: f64, n_parameters: f64| Alternative { ln_likelihood, n_parameters, rows: Vec::new() };
+    let compared = |rearranged: Vec<Alternative>| Compared {
+        n: 10_000.0,
+        scale: 1.0,
+        present: alternative(-1000.0, 30.0),
+        merged: alternative(-1100.0, 20.0),
+        rearranged,
+    };
+    assert_eq!(compared(vec![alternative(-1001.0, 30.0)]).better(), None);
+    // Two parameters less are worth ln 10,000 = 9.2 nats.
+    let both = compared(vec![alternative(-995.0, 30.0), alternative(-1001.0, 28.0)]);
+    let (at, gain) = both.better().unwrap();
+    assert!(at == 1 && (gain - (10_000_f64.ln() - 1.0)).abs() < 1e-9, "{at} {gain}");
 }
 
 #[test]

@@ -73,6 +73,14 @@ impl Compared {
         1.0 / (1.0 + others)
     }
 
+    /// The rearrangement that adds most to BIC, by its number, and how much; `None` if none adds anything.
+    pub(crate) fn better(&self) -> Option<(usize, f64)> {
+        let cost = information::bic_cost(self.n.max(2.0));
+        let gain = |other: &Alternative| self.gain(other) - cost * (other.n_parameters - self.present.n_parameters);
+        let gains = self.rearranged.iter().map(gain).enumerate().filter(|(_, gain)| *gain > 0.0);
+        gains.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
+    }
+
     /// What merging the ends adds to BIC.
     pub(crate) fn merged_bic(&self) -> f64 {
         self.gain(&self.merged) + 0.5 * (self.present.n_parameters - self.merged.n_parameters) * self.n.ln()
