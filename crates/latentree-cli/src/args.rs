@@ -80,6 +80,36 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) encoding: Option<String>,
+    /// Read text as a table of word counts: a document is a row, a word a column. Every file is a document (of a directory, all text
+    /// files in it); see --split and --column. Words are runs of letters, in lower case
+    #[arg(long, help_heading = "Reading text")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) text: bool,
+    /// Column of a table (CSV, Parquet, …) that holds the texts: a row is a document, called by --id or by its number
+    #[arg(long, value_name = "COLUMN", help_heading = "Reading text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) column: Option<String>,
+    /// Cut files into documents: one begins where a line matches this regular expression, and the line is its name
+    #[arg(long, value_name = "REGEX", help_heading = "Reading text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) split: Option<String>,
+    /// Words to leave out: languages (en, it, de, fr, es, pt, nl) and files of words, comma-separated; auto for the language whose list
+    /// covers most of the text; or none [default: auto]
+    #[arg(long, value_name = "LISTS|auto|none", help_heading = "Reading text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stop: Option<String>,
+    /// Leave out words in fewer documents: a number (2), or a share of all documents (0.01) [default: 2]
+    #[arg(long, value_name = "N|SHARE", help_heading = "Reading text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) min_df: Option<String>,
+    /// Leave out words in more documents: a number, or a share of all documents (0.5)
+    #[arg(long, value_name = "N|SHARE", help_heading = "Reading text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_df: Option<String>,
+    /// Keep only the most frequent words, as many as make this share of all occurrences (0.7)
+    #[arg(long, value_name = "SHARE", help_heading = "Reading text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) coverage: Option<f64>,
     /// JSON file with the kinds and labels of columns
     #[arg(long, value_name = "FILE.json")]
     #[serde(skip_serializing_if = "Option::is_none")]

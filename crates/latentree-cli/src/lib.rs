@@ -11,6 +11,7 @@ mod mixture_args;
 mod printer;
 mod progress;
 mod signals;
+mod text_args;
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write as _};

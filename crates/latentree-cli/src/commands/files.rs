@@ -16,6 +16,8 @@ pub(super) struct Files<'a> {
     /// Inputs that may be directories or patterns of parts.
     data: Vec<(&'static str, &'a Path)>,
     outputs: Vec<(&'static str, &'a Path)>,
+    /// Whether data are text files.
+    are_texts: bool,
 }
 
 impl<'a> Files<'a> {
@@ -47,7 +49,8 @@ impl<'a> Files<'a> {
     }
 
     /// The files of the reading options.
-    pub(super) fn reading(self, args: &'a DataArgs) -> Self {
+    pub(super) fn reading(mut self, args: &'a DataArgs) -> Self {
+        self.are_texts |= args.text && args.column.is_none();
         self.input_if("--names", args.names.as_deref())
             .input_if("--schema", args.schema.as_deref())
             .input_if("--group", args.group.as_ref().map(|group| group.file()))
@@ -73,7 +76,8 @@ impl<'a> Files<'a> {
         let mut inputs = self.inputs;
         let mut parts: Vec<(&'static str, PartFiles)> = Vec::new();
         for (name, path) in self.data {
-            match PartFiles::find(path)? {
+            let found = if self.are_texts { PartFiles::find_all(path)? } else { PartFiles::find(path)? };
+            match found {
                 None => inputs.push((name, path)),
                 Some(files) => parts.push((name, files)),
             }

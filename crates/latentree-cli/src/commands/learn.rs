@@ -240,10 +240,17 @@ fn validation(path: &Path, args: &LearnArgs, schema: &Arc<Schema>, printer: &Pri
 }
 
 /// The flags of the reading options.
-const READING: [&str; 12] = [
+const READING: [&str; 19] = [
     "no-header",
     "events",
     "names",
+    "text",
+    "column",
+    "split",
+    "stop",
+    "min-df",
+    "max-df",
+    "coverage",
     "encoding",
     "schema",
     "kind",

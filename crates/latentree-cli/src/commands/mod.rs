@@ -84,6 +84,9 @@ fn read_options(args: &DataArgs) -> Result<ReadOptions> {
         };
         options = options.events(row, item, value);
     }
+    if let Some(text) = crate::text_args::text_options(args)? {
+        options = options.text(text);
+    }
     for kind in &args.kind {
         let parsed = kind.rsplit_once('=').and_then(|(name, kind)| Some((name, KindOverride::parse(kind)?)));
         let (name, kind) = parsed.ok_or_else(|| {
@@ -127,6 +130,13 @@ fn refuse_reading(args: &DataArgs, reason: &str) -> Result<()> {
         ("--no-header", args.no_header),
         ("--events", args.events.is_some()),
         ("--names", args.names.is_some()),
+        ("--text", args.text),
+        ("--column", args.column.is_some()),
+        ("--split", args.split.is_some()),
+        ("--stop", args.stop.is_some()),
+        ("--min-df", args.min_df.is_some()),
+        ("--max-df", args.max_df.is_some()),
+        ("--coverage", args.coverage.is_some()),
         ("--encoding", args.encoding.is_some()),
         ("--schema", args.schema.is_some()),
         ("--kind", !args.kind.is_empty()),

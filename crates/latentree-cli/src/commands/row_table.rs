@@ -16,7 +16,7 @@ const NO_OTHERS: &str = "it applies only to tables; other columns of sparse file
 /// Reading options that carry the ids of rows along. `--keep` and imputation also carry the columns that are not in the model, and
 /// imputation carries the text of the other columns.
 pub(super) fn carrying(args: &DataArgs, keep: bool, impute: bool) -> Result<ReadOptions> {
-    if keep && args.events.is_some() {
+    if keep && (args.events.is_some() || args.text) {
         return Err(Error::option("--keep", NO_OTHERS));
     }
     Ok(read_options(args)?.carry_keys(true).carry_others(keep || impute).carry_variables(impute))
@@ -47,7 +47,7 @@ impl RowTable {
     /// Starts a table with the ids or numbers of rows, the copied columns, and these results.
     pub(super) fn create(path: &Path, reader: &Reader, args: &DataArgs, results: &[String]) -> Result<Self> {
         let carried = reader.carried().names();
-        let has_id = args.id.is_some() || args.events.is_some();
+        let has_id = args.id.is_some() || args.events.is_some() || args.text;
         let mut header: Vec<&str> = if has_id { Vec::new() } else { vec!["row"] };
         header.extend(carried.iter().chain(results).map(String::as_str));
         let mut seen = std::collections::HashSet::new();

@@ -24,6 +24,7 @@ pub use read::{
     Carried, FileColumn, KindOverride, Loaded, MemoryRows, MemoryTable, OTHER_LABEL, PartFiles, ReadOptions, Reader,
     TextEncoding, Values, from_sparse_rows, from_values, open,
 };
+pub use read::{DocumentLimit, DocumentNames, StopList, StopWords, TextOptions, open_texts};
 pub use read::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
 pub use remote::{Remote, RemoteRows};
 pub use rows::{CachedRows, JournaledRows, Reopened, Rows};

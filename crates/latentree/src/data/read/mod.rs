@@ -11,6 +11,8 @@
 //! | UCI bag of words | a name that begins with `docword`, or `.txt`, or no ending, and three lines of one whole number each, then three on a line |
 //! | libsvm | `.svm`, `.libsvm` |
 //!
+//! Text ([`ReadOptions::text`]) is a table of word counts: files, pieces of files, or a column of texts ([`TextOptions`]).
+//!
 //! Each may be compressed by gzip or Zstandard. A directory of CSV, TSV, Parquet and Arrow files, or a pattern that matches such
 //! files, is one table ([`PartFiles`]). Standard input (`-`) is kept in a temporary file so that it can be read twice (in
 //! `TMPDIR`). How kinds are inferred is told in the table of `infer`: 0/1 is binary, at most 12 different whole numbers are
@@ -46,6 +48,7 @@ mod plan;
 mod rare;
 mod sparse;
 mod table;
+mod text;
 mod unseen;
 mod written_number;
 
@@ -63,6 +66,7 @@ pub use memory::{Loaded, MemoryRows, MemoryTable, Values, from_sparse_rows, from
 pub use options::{KindOverride, ReadOptions};
 pub use parts::PartFiles;
 pub use rare::OTHER_LABEL;
+pub use text::{DocumentLimit, DocumentNames, StopList, StopWords, TextOptions};
 pub use unseen::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
 
 use self::coordinate::CoordinateFormat;
@@ -72,6 +76,7 @@ use self::parts::{Parts, PartsTable};
 use self::plan::Plan;
 use self::sparse::{SparseFile, SparseReader};
 use self::table::{FileTable, Table};
+use self::text::TextInput;
 use super::{Batch, BatchSource, Schema};
 use crate::error::{Error, Result};
 use crate::file;
@@ -104,6 +109,7 @@ pub struct Reader {
 enum Source {
     File(Arc<Input>, Format),
     Parts(Arc<Parts>),
+    Text(TextInput),
 }
 
 enum Body {
@@ -131,6 +137,10 @@ enum Body {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader> {
+    if let Some(text) = &options.text {
+        let paths = std::iter::once(path.to_path_buf()).chain(text.more.iter().cloned()).collect();
+        return open_source(Source::Text(TextInput::of_paths(paths)), options);
+    }
     let source = match PartFiles::find(path)? {
         Some(files) => Source::Parts(Arc::new(Parts::open(files, options)?)),
         None => {
@@ -139,6 +149,31 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader> {
         }
     };
     open_source(source, options)
+}
+
+/// Opens texts in memory, as documents of these names, or numbered from 1. How words are counted and chosen is told by [`ReadOptions::text`].
+///
+/// # Errors
+/// As [`open`], and [`Error::Mismatch`] if there are not as many names as texts.
+///
+/// # Example
+/// ```
+/// use latentree::data::{BatchSource, ReadOptions, StopWords, TextOptions, open_texts};
+/// let texts = ["The cat sat.", "A cat and a dog sat."].map(str::to_owned).to_vec();
+/// let reader = open_texts(texts, None, &ReadOptions::default().text(TextOptions::default()))?;
+/// let words: Vec<&str> = reader.schema().columns().iter().map(|column| column.name.as_str()).collect();
+/// assert_eq!(words, ["cat", "sat"]);
+/// # Ok::<(), latentree::Error>(())
+/// ```
+pub fn open_texts(texts: Vec<String>, names: Option<Vec<String>>, options: &ReadOptions) -> Result<Reader> {
+    if let Some(names) = names.as_ref().filter(|names| names.len() != texts.len()) {
+        return Err(Error::Mismatch {
+            left: format!("{} texts", texts.len()),
+            right: format!("{} names", names.len()),
+            problem: "there must be one name for each text".to_owned(),
+        });
+    }
+    open_source(Source::Text(TextInput::of_texts(texts, names)), options)
 }
 
 /// Recognises a file, and prepares it to be read in its format.
@@ -166,6 +201,10 @@ enum Opened {
 
 fn open_source(source: Source, options: &ReadOptions) -> Result<Reader> {
     let (input, opened) = match &source {
+        Source::Text(text) => {
+            let (file, input) = text.open(options)?;
+            (input, Opened::Sparse(file))
+        }
         Source::File(input, format) => (Arc::clone(input), open_file(input, *format, options)?),
         Source::Parts(parts) => {
             let table = PartsTable::open(Arc::clone(parts), options)?;
@@ -243,8 +282,10 @@ fn recognise(path: &Path, first: &[u8]) -> Format {
 impl Reader {
     fn new(source: Source, plan: Plan, body: Body, n_rows: Option<u64>, are_items: bool) -> Self {
         let Plan { schema, absent, unknown, mut warnings, .. } = plan;
-        if let Source::Parts(parts) = &source {
-            warnings.splice(0..0, parts.notes());
+        match &source {
+            Source::Parts(parts) => drop(warnings.splice(0..0, parts.notes())),
+            Source::Text(text) => drop(warnings.splice(0..0, text.notes())),
+            Source::File(..) => {}
         }
         Self { source, schema, body, absent, unknown, are_items, warnings, n_rows }
     }
@@ -290,7 +331,7 @@ impl Reader {
     pub(crate) fn n_bytes_read(&self) -> u64 {
         match &self.source {
             Source::File(input, _) => input.n_read.load(std::sync::atomic::Ordering::Relaxed),
-            Source::Parts(_) => 0,
+            Source::Parts(_) | Source::Text(_) => 0,
         }
     }
 
@@ -334,6 +375,16 @@ impl Reader {
             Source::File(input, Format::Parquet | Format::Arrow) => input.compute_digest(),
             Source::File(input, _) => input.digest(),
             Source::Parts(parts) => parts.digest(),
+            Source::Text(text) => text.digest(),
+        }
+    }
+
+    /// The names of the documents, of text; empty for tables.
+    #[must_use]
+    pub fn documents(&self) -> Arc<DocumentNames> {
+        match &self.source {
+            Source::Text(text) => text.names(),
+            Source::File(..) | Source::Parts(_) => Arc::default(),
         }
     }
 }
@@ -341,8 +392,9 @@ impl Reader {
 impl fmt::Debug for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = match &self.source {
-            Source::File(input, _) => &input.path,
-            Source::Parts(parts) => parts.files().path(),
+            Source::File(input, _) => input.path.clone(),
+            Source::Parts(parts) => parts.files().path().to_path_buf(),
+            Source::Text(text) => text.path(),
         };
         f.debug_struct("Reader").field("path", &path).field("n_rows", &self.n_rows).finish_non_exhaustive()
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::TextEncoding;
+use super::text::TextOptions;
 use super::unseen::UnseenPolicy;
 use crate::data::Schema;
 
@@ -65,6 +66,8 @@ pub struct ReadOptions {
     pub header: bool,
     /// Long events: the columns of the row id, the item and, optionally, the value.
     pub events: Option<(String, String, Option<String>)>,
+    /// Text: how it becomes documents and words. Columns are counts of words.
+    pub text: Option<Box<TextOptions>>,
     /// Names of the columns of a sparse file, or of a text table without header, one a line.
     pub names: Option<PathBuf>,
     /// The schema the file must fit, such as a model's.
@@ -105,6 +108,7 @@ impl Default for ReadOptions {
         Self {
             header: true,
             events: None,
+            text: None,
             names: None,
             schema: None,
             schema_file: None,
@@ -137,6 +141,13 @@ impl ReadOptions {
     #[must_use]
     pub fn events(mut self, row: impl Into<String>, item: impl Into<String>, value: Option<String>) -> Self {
         self.events = Some((row.into(), item.into(), value));
+        self
+    }
+
+    /// Reads text as a table of word counts.
+    #[must_use]
+    pub fn text(mut self, text: TextOptions) -> Self {
+        self.text = Some(Box::new(text));
         self
     }
 

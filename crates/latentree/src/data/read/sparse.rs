@@ -162,6 +162,12 @@ pub(super) struct Scan {
 }
 
 impl Scan {
+    /// Counts that have been looked through already.
+    pub(super) fn of_counts(n_rows: u64, n_cells: u64, n_columns: u32) -> Self {
+        let (first_column, last_column) = (Some(0).filter(|_| n_columns > 0), n_columns.checked_sub(1));
+        Self { n_rows, n_cells, first_column, last_column, all_ones: false, all_counts: true, largest: f64::from(u32::MAX) }
+    }
+
     /// Reads all rows once, and rewinds.
     pub(super) fn run(source: &mut dyn RowSource) -> Result<Self> {
         let scan = Self::visit(source, |_| {})?;

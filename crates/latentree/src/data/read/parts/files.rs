@@ -48,6 +48,18 @@ impl PartFiles {
     /// If there is no part, if a folder cannot be read, or if a file has an ending that no table has: rather than to leave out
     /// what may be data, the error names it.
     pub fn find(path: &Path) -> Result<Option<Self>> {
+        Self::find_those(path, false)
+    }
+
+    /// The same with files of all endings, such as those of text.
+    ///
+    /// # Errors
+    /// If there is no file, or a folder cannot be read.
+    pub fn find_all(path: &Path) -> Result<Option<Self>> {
+        Self::find_those(path, true)
+    }
+
+    fn find_those(path: &Path, all: bool) -> Result<Option<Self>> {
         if path.as_os_str() == "-" {
             return Ok(None);
         }
@@ -59,7 +71,7 @@ impl PartFiles {
                 None => return Ok(None),
             },
         };
-        let mut finder = Finder { last: patterns.last().map(String::as_str), ..Finder::default() };
+        let mut finder = Finder { last: patterns.last().map(String::as_str), all, ..Finder::default() };
         finder.expand(&base, &patterns)?;
         let Finder { mut files, mut strange, .. } = finder;
         for found in [&mut files, &mut strange] {
@@ -100,7 +112,7 @@ impl PartFiles {
     }
 
     /// A file's path below the directory, or below the folders of the pattern that are not patterns themselves.
-    pub(super) fn below<'f>(&self, file: &'f Path) -> &'f Path {
+    pub(in crate::data::read) fn below<'f>(&self, file: &'f Path) -> &'f Path {
         file.strip_prefix(&self.base).unwrap_or(file)
     }
 }
@@ -145,6 +157,8 @@ fn strange_endings(base: &Path, strange: &[PathBuf], files: &[PathBuf]) -> Strin
 struct Finder<'p> {
     /// The pattern of the file's name.
     last: Option<&'p str>,
+    /// Whether files of all endings are taken.
+    all: bool,
     files: Vec<PathBuf>,
     /// Files that are not recognised as data.
     strange: Vec<PathBuf>,
@@ -194,7 +208,7 @@ impl Finder<'_> {
         if !metadata.is_file() {
             return Err(Error::data(Place::file(path), "it is neither a file nor a directory, and cannot be a part"));
         }
-        let found = if is_table(path, pattern) { &mut self.files } else { &mut self.strange };
+        let found = if self.all || is_table(path, pattern) { &mut self.files } else { &mut self.strange };
         found.push(path.to_path_buf());
         Ok(())
     }
