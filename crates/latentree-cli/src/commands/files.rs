@@ -16,6 +16,8 @@ pub(super) struct Files<'a> {
     /// Inputs that may be directories or patterns of parts.
     data: Vec<(&'static str, &'a Path)>,
     outputs: Vec<(&'static str, &'a Path)>,
+    /// Whether data are the folder of a clinical data set, of which not every file is read.
+    is_clinical: bool,
 }
 
 impl<'a> Files<'a> {
@@ -47,10 +49,14 @@ impl<'a> Files<'a> {
     }
 
     /// The files of the reading options.
-    pub(super) fn reading(self, args: &'a DataArgs) -> Self {
+    pub(super) fn reading(mut self, args: &'a DataArgs) -> Self {
+        self.is_clinical = args.meds || args.omop;
         self.input_if("--names", args.names.as_deref())
             .input_if("--schema", args.schema.as_deref())
             .input_if("--group", args.group.as_ref().map(|group| group.file()))
+            .input_if("--rollup", args.rollup.as_ref().map(|rollup| rollup.file()))
+            .input_if("--descriptions", args.descriptions.as_ref().map(|descriptions| descriptions.file()))
+            .input_if("--subjects", args.subjects.as_deref())
     }
 
     /// An output file.
@@ -73,6 +79,9 @@ impl<'a> Files<'a> {
         let mut inputs = self.inputs;
         let mut parts: Vec<(&'static str, PartFiles)> = Vec::new();
         for (name, path) in self.data {
+            if self.is_clinical && path.is_dir() {
+                continue;
+            }
             match PartFiles::find(path)? {
                 None => inputs.push((name, path)),
                 Some(files) => parts.push((name, files)),

@@ -240,7 +240,7 @@ fn validation(path: &Path, args: &LearnArgs, schema: &Arc<Schema>, printer: &Pri
 }
 
 /// The flags of the reading options.
-const READING: [&str; 12] = [
+const READING: [&str; 27] = [
     "no-header",
     "events",
     "names",
@@ -249,6 +249,21 @@ const READING: [&str; 12] = [
     "kind",
     "min-count",
     "group",
+    "rollup",
+    "unmapped",
+    "descriptions",
+    "meds",
+    "omop",
+    "split",
+    "codes",
+    "min-rows",
+    "max-share",
+    "coverage",
+    "min-items",
+    "subjects",
+    "time",
+    "since",
+    "until",
     "weights",
     "weight-kind",
     "id",
@@ -279,7 +294,7 @@ fn with_reading_of(args: &LearnArgs, from: Option<&Provenance>) -> Result<LearnA
             for name in &args.reset {
                 read.remove(&name.replace('-', "_"));
             }
-            for name in ["names", "schema", "group"] {
+            for name in ["names", "schema", "group", "rollup", "descriptions", "subjects"] {
                 let file = read.get(name).and_then(|file| file.as_str().or_else(|| file["file"].as_str()));
                 if let Some(file) = file.filter(|file| !given.contains_key(name) && !Path::new(file).exists()) {
                     let problem = format!(
