@@ -23,19 +23,33 @@ from . import _latentree
 
 if TYPE_CHECKING:
     from ._estimator import LatentTree
+    from ._events import Events, read_events, read_meds
     from ._moments import Moments
     from ._reading import from_networkx, read_model
     from ._warnings import LatentTreeWarning, NotFittedError
 
-__all__ = ["LatentTree", "LatentTreeWarning", "Moments", "NotFittedError", "from_networkx", "read_model"]
+__all__ = [
+    "Events",
+    "LatentTree",
+    "LatentTreeWarning",
+    "Moments",
+    "NotFittedError",
+    "from_networkx",
+    "read_events",
+    "read_meds",
+    "read_model",
+]
 __version__: str = _latentree.__version__
 
 _MODULES = {
+    "Events": "_events",
     "LatentTree": "_estimator",
     "LatentTreeWarning": "_warnings",
     "Moments": "_moments",
     "NotFittedError": "_warnings",
     "from_networkx": "_reading",
+    "read_events": "_events",
+    "read_meds": "_events",
     "read_model": "_reading",
 }
 

@@ -4,12 +4,14 @@
 //! - [`learn`]: a table, moments or distances become a [`Model`](model::Model);
 //! - [`model`]: queries to a model;
 //! - [`moments`]: statistics that can be updated, merged and serialised;
+//! - [`events`]: files of events become sparse rows;
 //! - [`command_line`]: the command `latentree`;
 //! - [`worker`]: runs all work on other threads, without holding the interpreter lock, and stops at Ctrl-C;
 //! - [`error`]: conversion of errors.
 
 mod command_line;
 mod error;
+mod events;
 mod learn;
 mod model;
 mod moments;
@@ -25,6 +27,8 @@ mod _latentree {
     use super::command_line::run_command_line;
     #[pymodule_export]
     use super::error::python_message;
+    #[pymodule_export]
+    use super::events::read_events;
     #[pymodule_export]
     use super::learn::{learn, learn_distances, option_arguments, option_paths};
     #[pymodule_export]

@@ -279,6 +279,19 @@ impl SchemaBuilder {
         self
     }
 
+    /// Takes the codes of another schema for the columns and groups that were added so far.
+    #[must_use]
+    pub fn codes_of(mut self, other: &Schema) -> Self {
+        let columns = self.columns.iter().map(|column| &column.name);
+        let names: Vec<String> = columns.chain(self.variables.iter().map(|variable| &variable.name)).cloned().collect();
+        for name in names {
+            if let Some(code) = other.code_of(&name) {
+                self.codes.insert(name, code.to_owned());
+            }
+        }
+        self
+    }
+
     /// Checks the names and labels and makes the schema.
     ///
     /// # Errors
@@ -397,5 +410,33 @@ impl TryFrom<SchemaFile> for Schema {
             VariableFile::Group { name, members } => builder.group(name, members),
         });
         builder.build()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn described_columns_are_found_by_their_codes_and_survive_a_file() {
+        let schema = Schema::builder()
+            .scalar("250", Kind::binary())
+            .scalar("401", Kind::binary())
+            .scalar("x", Kind::Count)
+            .build()
+            .unwrap();
+        let texts = [("250", "401"), ("401", "Hypertension"), ("none", "?")];
+        let described = schema.described(&texts.map(|(code, text)| (code.to_owned(), text.to_owned())).into()).unwrap();
+        // A description that is the code of another column does not confuse them.
+        let names: Vec<&str> = described.columns().iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, ["401", "Hypertension", "x"]);
+        assert_eq!(described.find_data_column("250"), Some(ColIx::new(0)));
+        assert_eq!(described.find_data_column("401"), Some(ColIx::new(1)));
+        assert_eq!(described.find_data_column("x"), Some(ColIx::new(2)));
+        assert_eq!((described.code_of("Hypertension"), described.code_of("x")), (Some("401"), None));
+        let read: Schema = serde_json::from_str(&serde_json::to_string(&described).unwrap()).unwrap();
+        assert_eq!(read, described);
+        let same = schema.described(&[("250", "A"), ("401", "A")].map(|(code, text)| (code.to_owned(), text.to_owned())).into());
+        assert_eq!(same.unwrap().columns()[1].name, "A (401)");
     }
 }
