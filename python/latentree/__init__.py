@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ._classifier import LatentTreeClassifier
     from ._clustering import HierarchicalClustering
     from ._estimator import LatentTree
+    from ._events import Events, read_events, read_meds
     from ._measures import coherence, relevance, stability
     from ._mixture import Mixture
     from ._moments import Moments
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ._warnings import LatentTreeWarning, NotFittedError
 
 __all__ = [
+    "Events",
     "HierarchicalClustering",
     "LatentTree",
     "LatentTreeClassifier",
@@ -43,6 +45,8 @@ __all__ = [
     "TopicModel",
     "coherence",
     "from_networkx",
+    "read_events",
+    "read_meds",
     "read_model",
     "relevance",
     "stability",
@@ -50,6 +54,7 @@ __all__ = [
 __version__: str = _latentree.__version__
 
 _MODULES = {
+    "Events": "_events",
     "HierarchicalClustering": "_clustering",
     "LatentTree": "_estimator",
     "LatentTreeClassifier": "_classifier",
@@ -60,6 +65,8 @@ _MODULES = {
     "TopicModel": "_topics",
     "coherence": "_measures",
     "from_networkx": "_reading",
+    "read_events": "_events",
+    "read_meds": "_events",
     "read_model": "_reading",
     "relevance": "_measures",
     "stability": "_measures",

@@ -106,10 +106,6 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "N|SHARE", help_heading = "Reading text")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_df: Option<String>,
-    /// Keep only the most frequent words, as many as make this share of all occurrences (0.7)
-    #[arg(long, value_name = "SHARE", help_heading = "Reading text")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) coverage: Option<f64>,
     /// JSON file with the kinds and labels of columns
     #[arg(long, value_name = "FILE.json")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,6 +125,69 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "FILE.csv[:ITEM,GROUP]")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) group: Option<GroupFile>,
+    /// Roll columns up: those of a group become one, which is 1 if any of them is; counts are added. The file lists items (columns
+    /// or codes) and groups as for --group; an item listed under several groups belongs to the first. With --meds or --omop, an
+    /// item that is not listed follows its nearest ancestor that is
+    #[arg(long, value_name = "FILE.csv[:ITEM,GROUP]")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rollup: Option<GroupFile>,
+    /// What becomes of items without a group when others are rolled up: keep them as they are, or drop them [default: keep]
+    #[arg(long, value_name = "keep|drop", value_parser = ["keep", "drop"], requires = "rollup")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unmapped: Option<String>,
+    /// Name columns (items, or groups of --rollup) by their descriptions in this file, in all output. Its columns are "item" and
+    /// "text", the only two, or those named after a colon. Models know the items too: query accepts both
+    #[arg(long, value_name = "FILE.csv[:ITEM,TEXT]")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) descriptions: Option<GroupFile>,
+    /// Read DATA as a MEDS data set: the folder above "data", with descriptions from metadata/codes.parquet
+    #[arg(long, conflicts_with_all = ["omop", "events"])]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) meds: bool,
+    /// Read DATA as an OMOP data set: the folder with condition_occurrence, and with concept for names
+    #[arg(long, conflicts_with = "events")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) omop: bool,
+    /// With --meds: only subjects of this split, such as train, tuning or held_out
+    #[arg(long, value_name = "NAME", requires = "meds")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subject_split: Option<String>,
+    /// Events and sparse files: only items that match, such as 'DIAGNOSIS//*' (* ? [...], in quotes); repeat for more patterns
+    #[arg(long, value_name = "GLOB")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) codes: Vec<String>,
+    /// Events and sparse files: only items that at least N rows have [default: 20 with --meds and --omop]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) min_rows: Option<u64>,
+    /// Events and sparse files: only items that at most this share of the rows have, such as 0.5
+    #[arg(long, value_name = "SHARE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_share: Option<f64>,
+    /// Events, sparse files and text: only the most frequent items or words, as many as make this share of all occurrences, such as 0.9
+    #[arg(long, value_name = "SHARE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) coverage: Option<f64>,
+    /// Events and sparse files: only rows with at least N of the items that remain
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) min_items: Option<u64>,
+    /// Events: only rows whose ids are listed in this file, one per line. Listed ids without events are rows of zeros
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subjects: Option<PathBuf>,
+    /// Events: the column of times, such as 2021-03-04 or 2021-03-04T12:30:05 [default: that of --meds or --omop]
+    #[arg(long, value_name = "COLUMN")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<String>,
+    /// Events: only those from this year, month, day or time on. Rows without any are rows of zeros
+    #[arg(long, value_name = "DATE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<String>,
+    /// Events: only those up to this year, month, day or time, including all of it
+    #[arg(long, value_name = "DATE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<String>,
     /// Column of row weights, numbers ≥ 0. Rows with weight 0 do not count
     #[arg(long, value_name = "COLUMN")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,7 +233,7 @@ pub(crate) enum Command {
     /// Learn the hidden tree behind data, and all its probabilities
     #[command(
         after_help = "Learners: likelihood (several trees refined by likelihood), nj, snj, rg, clrg, clnj, clblind, plrg, chow-liu, reg-clrg and reg-clnj \
-                      (only the hidden variables that raise BIC), hclt (a hidden variable per inner node of the Chow-Liu tree); auto \
+                      (only the hidden variables that raise BIC), hclt (a hidden variable per inner node of the Chow-Liu tree), average-linkage, complete-linkage and single-linkage (dendrograms); auto \
                       uses likelihood for up to 1000 variables, nj for a distance matrix, and clnj otherwise.\n\
                       Parameters: continuous columns give a Gaussian model and --distance symmetric a symmetric one, from the edge lengths; all \
                       others, and continuous columns with --hidden-states, give discrete hidden variables, fitted by moments and then EM.\n\
@@ -187,6 +246,8 @@ pub(crate) enum Command {
                       latentree learn data.csv --select bic -o model.json\n  \
                       latentree learn train.csv --select validation --validation valid.csv -o model.json\n  \
                       latentree learn data.csv --candidates && latentree learn data.csv --structure reg-clnj --accept v3,v7 -o model.json\n  \
+                      latentree learn claims.csv --events patient,icd9 --rollup phecodes.csv:icd9,phecode --descriptions names.csv -o model.json\n  \
+                      latentree learn --meds DIR --codes 'DIAGNOSIS//*' --since 2015 -o model.json\n  \
                       latentree learn --distances d.phy --structure nj -o tree.nwk"
     )]
     Learn(Box<LearnArgs>),
@@ -224,7 +285,9 @@ pub(crate) enum Command {
     )]
     Simulate(SimulateArgs),
     /// Compare two trees or models
-    #[command(after_help = "Example:\n  latentree compare examples/clinic.truth.json learned.json")]
+    #[command(after_help = "Examples:\n  latentree compare examples/clinic.truth.json learned.json\n  \
+                            latentree compare learned.json --reference pheinfo.csv:phecode,group --prefixes\n  \
+                            latentree compare learned.json --reference parents.csv --json")]
     Compare(CompareArgs),
     /// Convert a model to another format
     #[command(after_help = "Example:\n  latentree export MODEL --format dot -o tree.dot && dot -Tsvg tree.dot -o tree.svg")]
@@ -546,12 +609,19 @@ pub(crate) struct SimulateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The true tree or model: latentree JSON, .bif, .xmlbif or Newick (.nwk, .newick, .tree)
+    /// The true tree or model: latentree JSON, .bif, .xmlbif or Newick (.nwk, .newick, .tree); the estimate with --reference
     #[arg(value_name = "TRUE")]
     pub(crate) truth: PathBuf,
     /// The estimate
-    #[arg(value_name = "ESTIMATE")]
-    pub(crate) estimate: PathBuf,
+    #[arg(value_name = "ESTIMATE", required_unless_present = "reference", conflicts_with = "reference")]
+    pub(crate) estimate: Option<PathBuf>,
+    /// Compare one tree or model with a hierarchy of its variables, such as chapters of codes: a CSV or Parquet file of child and
+    /// parent, or with columns from the item to its highest group, named after a colon: icd9.csv:code,section,chapter
+    #[arg(long, value_name = "FILE[:ITEM,GROUP,...]")]
+    pub(crate) reference: Option<String>,
+    /// With --reference: items also belong to their longest prefix that is an item, as 250.11 to 250.1 and that to 250
+    #[arg(long, requires = "reference")]
+    pub(crate) prefixes: bool,
     /// Hidden nodes of BIF models
     #[arg(long = "hidden", visible_alias = "hidden-nodes", value_name = "A,B", value_delimiter = ',')]
     pub(crate) hidden: Vec<String>,

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use latentree::data::ItemFile;
 use serde::{Deserialize, Serialize};
 
 /// A file of groups and, if the user names them, its columns of items and groups.
@@ -16,6 +17,15 @@ pub(crate) struct GroupFile {
 impl GroupFile {
     pub(crate) fn file(&self) -> &Path {
         &self.file
+    }
+
+    /// The same for the library.
+    pub(crate) fn item_file(&self) -> ItemFile {
+        let file = ItemFile::new(&self.file);
+        match &self.columns {
+            Some((item, other)) => file.columns(item, other),
+            None => file,
+        }
     }
 
     pub(crate) fn columns(&self) -> Option<(&str, &str)> {

@@ -13,7 +13,6 @@ pub(crate) fn text_options(args: &DataArgs) -> Result<Option<TextOptions>> {
         ("--stop", args.stop.is_some()),
         ("--min-df", args.min_df.is_some()),
         ("--max-df", args.max_df.is_some()),
-        ("--coverage", args.coverage.is_some()),
     ];
     if !args.text {
         return match given.iter().find(|it| it.1) {

@@ -6,6 +6,7 @@
 //! - [`mixture`]: mixtures, topics and hierarchies;
 //! - [`classifier`]: files of classifiers;
 //! - [`moments`]: statistics that can be updated, merged and serialised;
+//! - [`events`]: files of events become sparse rows;
 //! - [`command_line`]: the command `latentree`;
 //! - [`worker`]: runs all work on other threads, without holding the interpreter lock, and stops at Ctrl-C;
 //! - [`error`]: conversion of errors.
@@ -13,6 +14,7 @@
 mod classifier;
 mod command_line;
 mod error;
+mod events;
 mod learn;
 mod mixture;
 mod model;
@@ -31,6 +33,8 @@ mod _latentree {
     use super::command_line::run_command_line;
     #[pymodule_export]
     use super::error::python_message;
+    #[pymodule_export]
+    use super::events::read_events;
     #[pymodule_export]
     use super::learn::{learn, learn_distances, option_arguments, option_paths};
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use latentree::format::ModelFile;
-use latentree::report::compare;
+use latentree::report::{Hierarchy, agreement, compare};
 use latentree::tree::Tree;
 use latentree::{Error, Result};
 use serde_json::json;
@@ -14,15 +14,16 @@ use crate::Failure;
 use crate::args::CompareArgs;
 use crate::printer::{Printer, number, shown};
 
-pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
-    if is_stream(&args.truth) && is_stream(&args.estimate) {
+pub(crate) fn run(args: &CompareArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
+    let Some(estimate_path) = &args.estimate else { return with_reference(args, seed, printer) };
+    if is_stream(&args.truth) && is_stream(estimate_path) {
         return Err(Error::option("-", "only one of the two can come from standard input; use a file for the other").into());
     }
     let truth = open(&args.truth, &args.hidden)?;
-    let estimate = open(&args.estimate, &args.hidden)?;
+    let estimate = open(estimate_path, &args.hidden)?;
     let result = compare(&truth, &estimate).map_err(|error| match error {
         Error::Mismatch { problem, .. } => {
-            let [left, right] = [&args.truth, &args.estimate].map(|path| path.display().to_string());
+            let [left, right] = [&args.truth, estimate_path].map(|path| path.display().to_string());
             Error::Mismatch { left, right, problem }
         }
         other => other,
@@ -67,6 +68,78 @@ pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> 
             }
         }
         Ok(())
+    })?;
+    Ok(())
+}
+
+/// Compares a tree with a hierarchy of its variables.
+fn with_reference(args: &CompareArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
+    let reference = args.reference.as_deref().unwrap_or_default();
+    let (path, columns) = match reference.rsplit_once(':') {
+        Some((path, columns)) if !Path::new(reference).exists() => (path, Some(columns)),
+        _ => (reference, None),
+    };
+    let columns: Option<Vec<String>> = columns.map(|columns| columns.split(',').map(|it| it.trim().to_owned()).collect());
+    if columns.as_ref().is_some_and(|columns| columns.len() < 2) {
+        let problem = format!("{reference:?} names one column; name the item and at least one group above it");
+        return Err(Error::option("--reference", problem).into());
+    }
+    let hierarchy = Hierarchy::read(Path::new(path), columns.as_deref())?;
+    let hierarchy = if args.prefixes { hierarchy.with_prefixes() } else { hierarchy };
+    let estimate = open(&args.truth, &args.hidden)?;
+    let schema = match &estimate {
+        ModelFile::LatentTree(model) => Some(model.schema()),
+        ModelFile::Spectral(model) => Some(model.schema()),
+        ModelFile::Tree { schema, .. } => schema.as_ref(),
+        _ => None,
+    };
+    let code_of = |name: &str| schema.and_then(|schema| schema.code_of(name)).unwrap_or(name).to_owned();
+    let found = agreement(&estimate, &hierarchy, code_of, seed).map_err(|error| error.in_file(&args.truth))?;
+    if !found.unknown.is_empty() {
+        let names: Vec<String> = found.unknown.iter().take(5).map(|name| shown(name)).collect();
+        let more = if found.unknown.len() > 5 { ", …" } else { "" };
+        let n_all = found.n_variables + found.unknown.len();
+        printer.note(&format!(
+            "{} of {n_all} variables are not in {path} and are left out: {}{more}",
+            found.unknown.len(),
+            names.join(", ")
+        ));
+    }
+    let json = json!({
+        "variables": found.n_variables,
+        "unknown": found.unknown,
+        "robinson_foulds": found.robinson_foulds,
+        "robinson_foulds_normalized": found.robinson_foulds_normalized,
+        "robinson_foulds_huang": found.robinson_foulds_huang,
+        "reference_splits": found.n_reference_splits,
+        "matched_splits": found.n_matched_splits,
+        "triplets": found.triplets,
+        "quartets": found.quartets,
+        "groups": found.n_groups,
+        "nearest_same_group": found.nearest_same_group,
+        "nearest_by_chance": found.nearest_by_chance,
+        "same_group_auc": found.same_group_auc,
+    });
+    let share = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
+    printer.result(&json, |out| {
+        writeln!(out, "variables               {} in {} groups", found.n_variables, found.n_groups)?;
+        writeln!(
+            out,
+            "Robinson–Foulds         {} (normalised {}; by p², as Huang, {})",
+            found.robinson_foulds,
+            number(found.robinson_foulds_normalized),
+            number(found.robinson_foulds_huang)
+        )?;
+        writeln!(out, "splits of the reference {} of {} found", found.n_matched_splits, found.n_reference_splits)?;
+        writeln!(out, "triplets                {} joined alike", share(found.triplets))?;
+        writeln!(out, "quartets                {} divided alike", share(found.quartets))?;
+        writeln!(
+            out,
+            "nearest in its group    {} (by chance {})",
+            share(found.nearest_same_group),
+            share(found.nearest_by_chance)
+        )?;
+        writeln!(out, "same group by distance  {} (area under the curve)", share(found.same_group_auc))
     })?;
     Ok(())
 }

@@ -18,6 +18,8 @@ pub(super) struct Files<'a> {
     outputs: Vec<(&'static str, &'a Path)>,
     /// Whether data are text files.
     are_texts: bool,
+    /// Whether data are the folder of a clinical data set, of which not every file is read.
+    is_clinical: bool,
 }
 
 impl<'a> Files<'a> {
@@ -51,9 +53,13 @@ impl<'a> Files<'a> {
     /// The files of the reading options.
     pub(super) fn reading(mut self, args: &'a DataArgs) -> Self {
         self.are_texts |= args.text && args.column.is_none();
+        self.is_clinical = args.meds || args.omop;
         self.input_if("--names", args.names.as_deref())
             .input_if("--schema", args.schema.as_deref())
             .input_if("--group", args.group.as_ref().map(|group| group.file()))
+            .input_if("--rollup", args.rollup.as_ref().map(|rollup| rollup.file()))
+            .input_if("--descriptions", args.descriptions.as_ref().map(|descriptions| descriptions.file()))
+            .input_if("--subjects", args.subjects.as_deref())
     }
 
     /// An output file.
@@ -76,6 +82,9 @@ impl<'a> Files<'a> {
         let mut inputs = self.inputs;
         let mut parts: Vec<(&'static str, PartFiles)> = Vec::new();
         for (name, path) in self.data {
+            if self.is_clinical && path.is_dir() {
+                continue;
+            }
             let found = if self.are_texts { PartFiles::find_all(path)? } else { PartFiles::find(path)? };
             match found {
                 None => inputs.push((name, path)),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use latentree::data::{CachedRows, Dataset, Reader, Rows, Schema, Unseen, WeightedRows};
+use latentree::data::{CachedRows, ClinicalFormat, Dataset, Reader, Rows, Schema, Unseen, WeightedRows};
 use latentree::distance::DistanceMatrix;
 use latentree::format::{Format, ModelFile, View, export, to_text};
 use latentree::learn::{LearnOptions, Learned, Learning, MomentsFile, Source, Stage, Validation, tree_over};
@@ -40,12 +40,18 @@ enum Opened {
 pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Result<(), Failure> {
     let from = args.from.as_deref().map(|path| open_model_file(path, &[], None)).transpose()?;
     let provenance = from.as_ref().map(ModelFile::provenance);
-    let args = &with_reading_of(args, provenance)?;
+    let mut args = with_reading_of(args, provenance)?;
+    let tunes = uses_splits(&args);
+    if tunes {
+        args.reading.subject_split.get_or_insert_with(|| "train".to_owned());
+    }
+    let args = &args;
     let mut learning = learning(args, provenance, seed)?;
     if let Some(target) = &args.target {
         return super::classify::learn(args, target, learning, printer);
     }
-    let validation_file = validation_file(args);
+    // The split of a MEDS data set that is there to choose by.
+    let validation_file = validation_file(args).or_else(|| args.data.clone().filter(|_| tunes));
     let forgets_validation = args.options.get("selection.validation").is_some() || args.reset.iter().any(|it| it == "validation");
     if provenance.is_some_and(|it| it.options.contains_key("validation")) && !forgets_validation {
         let problem = "the model was learned with validation rows from a file; pass --validation FILE, or --reset validation";
@@ -95,7 +101,7 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     match (&validation_file, &opened) {
         (None, _) => {}
         (Some(file), Opened::Rows(rows)) => {
-            let (held_out, found) = validation(file, args, rows.schema(), printer)?;
+            let (held_out, found) = validation(file, args, rows.schema(), tunes, printer)?;
             learning = learning.validation(Some(held_out));
             unseen = found;
         }
@@ -208,9 +214,25 @@ fn validation_file(args: &LearnArgs) -> Option<PathBuf> {
     (value.is_string() || path.exists()).then_some(path)
 }
 
+/// Whether the tuning split of a MEDS data set holds the validation rows: a choice by them is asked for, and no others are given.
+fn uses_splits(args: &LearnArgs) -> bool {
+    let criterion = args.options.get("selection.criterion");
+    let is_asked = criterion.is_some_and(|it| it.as_str() == Some("validation"));
+    args.reading.meds && is_asked && args.options.get("selection.validation").is_none()
+}
+
 /// Validation rows from a file with the columns of the data.
-fn validation(path: &Path, args: &LearnArgs, schema: &Arc<Schema>, printer: &Printer) -> Result<(Validation, Unseen)> {
+fn validation(
+    path: &Path,
+    args: &LearnArgs,
+    schema: &Arc<Schema>,
+    tunes: bool,
+    printer: &Printer,
+) -> Result<(Validation, Unseen)> {
     let mut options = read_options(&args.reading)?.schema(Arc::clone(schema));
+    if tunes {
+        options.clinical = Some(ClinicalFormat::Meds { split: Some("tuning".to_owned()) });
+    }
     // The training data determine which labels are rare.
     options.min_count = None;
     // Validation rows need no ids.
@@ -240,7 +262,7 @@ fn validation(path: &Path, args: &LearnArgs, schema: &Arc<Schema>, printer: &Pri
 }
 
 /// The flags of the reading options.
-const READING: [&str; 19] = [
+const READING: [&str; 33] = [
     "no-header",
     "events",
     "names",
@@ -250,12 +272,26 @@ const READING: [&str; 19] = [
     "stop",
     "min-df",
     "max-df",
-    "coverage",
     "encoding",
     "schema",
     "kind",
     "min-count",
     "group",
+    "rollup",
+    "unmapped",
+    "descriptions",
+    "meds",
+    "omop",
+    "subject-split",
+    "codes",
+    "min-rows",
+    "max-share",
+    "coverage",
+    "min-items",
+    "subjects",
+    "time",
+    "since",
+    "until",
     "weights",
     "weight-kind",
     "id",
@@ -286,7 +322,7 @@ fn with_reading_of(args: &LearnArgs, from: Option<&Provenance>) -> Result<LearnA
             for name in &args.reset {
                 read.remove(&name.replace('-', "_"));
             }
-            for name in ["names", "schema", "group"] {
+            for name in ["names", "schema", "group", "rollup", "descriptions", "subjects"] {
                 let file = read.get(name).and_then(|file| file.as_str().or_else(|| file["file"].as_str()));
                 if let Some(file) = file.filter(|file| !given.contains_key(name) && !Path::new(file).exists()) {
                     let problem = format!(

@@ -29,7 +29,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use latentree::data::{BatchSource, KindOverride, ReadOptions, Reader, Schema, Unseen, WeightKind};
+use latentree::data::{BatchSource, ClinicalFormat, KindOverride, ReadOptions, Reader, Schema, Unseen, WeightKind};
 use latentree::format::{Format, ModelFile, ReadModelOptions, read_model};
 use latentree::inference::Evidence;
 use latentree::model::LatentTree;
@@ -39,6 +39,7 @@ use latentree::{Error, MemoryBudget, Result, counted};
 
 use crate::Failure;
 use crate::args::{Cli, Command, DataArgs, ModelArgs};
+use crate::group_file::GroupFile;
 use crate::printer::Printer;
 
 /// Runs a command.
@@ -53,7 +54,7 @@ pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
         Command::Infer(args) => infer::run(&args, seed, printer),
         Command::Sample(args) => sample::run(&args, seed, printer),
         Command::Simulate(args) => simulate::run(&args, seed, printer),
-        Command::Compare(args) => compare::run(&args, printer),
+        Command::Compare(args) => compare::run(&args, seed, printer),
         Command::Export(args) => export::run(&args, printer),
         Command::Moments(args) => moments::run(&args, seed, printer),
         Command::Merge(args) => merge::run(&args, printer),
@@ -112,6 +113,7 @@ fn read_options(args: &DataArgs) -> Result<ReadOptions> {
             options = options.group_columns(item, group);
         }
     }
+    options = clinical_options(options, args);
     if let Some(weights) = &args.weights {
         options = options.weights(weights);
     }
@@ -122,6 +124,28 @@ fn read_options(args: &DataArgs) -> Result<ReadOptions> {
         options = options.id(id);
     }
     Ok(options)
+}
+
+/// Adds what concerns events, codes and clinical data sets.
+fn clinical_options(mut options: ReadOptions, args: &DataArgs) -> ReadOptions {
+    options.rollup = args.rollup.as_ref().map(GroupFile::item_file);
+    options.drop_unmapped = args.unmapped.as_deref() == Some("drop");
+    options.descriptions = args.descriptions.as_ref().map(GroupFile::item_file);
+    options.items.codes.clone_from(&args.codes);
+    options.items.min_rows = args.min_rows;
+    options.items.max_share = args.max_share;
+    options.items.coverage = args.coverage.filter(|_| !args.text);
+    options.items.min_items = args.min_items;
+    options.items.subjects.clone_from(&args.subjects);
+    options.times.column.clone_from(&args.time);
+    options.times.since.clone_from(&args.since);
+    options.times.until.clone_from(&args.until);
+    options.clinical = match (args.meds, args.omop) {
+        (true, _) => Some(ClinicalFormat::Meds { split: args.subject_split.clone() }),
+        (false, true) => Some(ClinicalFormat::Omop),
+        (false, false) => None,
+    };
+    options
 }
 
 /// Rejects reading options if no data are read, because they would be ignored.
@@ -136,12 +160,25 @@ fn refuse_reading(args: &DataArgs, reason: &str) -> Result<()> {
         ("--stop", args.stop.is_some()),
         ("--min-df", args.min_df.is_some()),
         ("--max-df", args.max_df.is_some()),
-        ("--coverage", args.coverage.is_some()),
         ("--encoding", args.encoding.is_some()),
         ("--schema", args.schema.is_some()),
         ("--kind", !args.kind.is_empty()),
         ("--min-count", args.min_count.is_some()),
         ("--group", args.group.is_some()),
+        ("--rollup", args.rollup.is_some()),
+        ("--descriptions", args.descriptions.is_some()),
+        ("--meds", args.meds),
+        ("--omop", args.omop),
+        ("--subject-split", args.subject_split.is_some()),
+        ("--codes", !args.codes.is_empty()),
+        ("--min-rows", args.min_rows.is_some()),
+        ("--max-share", args.max_share.is_some()),
+        ("--coverage", args.coverage.is_some()),
+        ("--min-items", args.min_items.is_some()),
+        ("--subjects", args.subjects.is_some()),
+        ("--time", args.time.is_some()),
+        ("--since", args.since.is_some()),
+        ("--until", args.until.is_some()),
         ("--weights", args.weights.is_some()),
         ("--id", args.id.is_some()),
         ("--unseen", args.unseen.is_some()),
@@ -296,11 +333,20 @@ fn open_model_file(path: &Path, hidden: &[String], data_columns: Option<&[String
     read_model(path, &ReadModelOptions { hidden: hidden.to_vec(), data_columns })
 }
 
+/// The name of a node or column, for the code that the data have for it.
+fn named_in<'a>(model: &'a LatentTree, name: &'a str) -> &'a str {
+    let is_name = model.tree().find(name).is_some() || model.schema().find_column(name).is_some();
+    model.schema().name_of_code(name).filter(|_| !is_name).unwrap_or(name)
+}
+
 /// Evidence from `--given a=1,b=x`. Names or values with commas need one option per pair.
 fn evidence(model: &LatentTree, given: &[String]) -> Result<Evidence> {
     let mut evidence = Evidence::none(model);
     let mut seen = HashSet::new();
-    let is_known = |name: &str| model.tree().find(name).is_some() || model.schema().find_column(name).is_some();
+    let is_known = |name: &str| {
+        let schema = model.schema();
+        model.tree().find(name).is_some() || schema.find_column(name).is_some() || schema.name_of_code(name).is_some()
+    };
     let groups = std::cell::OnceCell::new();
     // Labels are only tried if no name matches.
     let labelled = |label: &str| groups.get_or_init(|| Groups::of(model)).find(model, label);
@@ -321,6 +367,7 @@ fn evidence(model: &LatentTree, given: &[String]) -> Result<Evidence> {
             }
         }
         for (name, value) in pairs {
+            let name = named_in(model, &name).to_owned();
             let name = match is_known(&name) {
                 true => name,
                 false => labelled(&name)?.map_or(name, |node| model.tree().name(node).to_owned()),

@@ -68,7 +68,7 @@ fn without(schema: &Schema, target: ColIx) -> Result<Schema> {
             false => builder.scalar(&variable.name, columns[0].kind.clone()),
         };
     }
-    builder.build()
+    builder.codes_of(schema).build()
 }
 
 impl Split {

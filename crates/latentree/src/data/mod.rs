@@ -21,11 +21,12 @@ pub use batch::{Batch, Block, ColumnData, MISSING_CODE, MISSING_CODE8, SparseRow
 pub use dataset::Dataset;
 pub(crate) use digest::digest;
 pub use read::{
-    Carried, FileColumn, KindOverride, Loaded, MemoryRows, MemoryTable, OTHER_LABEL, PartFiles, ReadOptions, Reader,
-    TextEncoding, Values, from_sparse_rows, from_values, open,
+    Carried, ClinicalFormat, FileColumn, ItemFile, ItemFilter, KindOverride, Loaded, MemoryRows, MemoryTable, OTHER_LABEL,
+    PartFiles, ReadOptions, Reader, TextEncoding, TimeFilter, Values, from_sparse_rows, from_values, open,
 };
 pub use read::{DocumentLimit, DocumentNames, StopList, StopWords, TextOptions, open_texts};
 pub use read::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
+pub(crate) use read::{read_columns, table_columns};
 pub use remote::{Remote, RemoteRows};
 pub use rows::{CachedRows, JournaledRows, Reopened, Rows};
 pub use schema::{Column, Kind, Schema, SchemaBuilder, Variable};

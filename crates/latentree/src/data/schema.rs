@@ -1,6 +1,6 @@
 //! What the columns of a table mean.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -113,6 +113,14 @@ pub struct Schema {
     variable_of_column: Vec<VarIx>,
     column_by_name: Arc<HashMap<String, ColIx>>,
     variable_by_name: Arc<HashMap<String, VarIx>>,
+    codes: Arc<Codes>,
+}
+
+/// Names in the data of columns and groups that have a name of their own here, such as the code of a described diagnosis.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Codes {
+    code_of: BTreeMap<String, String>,
+    name_of: HashMap<String, String>,
 }
 
 impl Schema {
@@ -171,6 +179,65 @@ impl Schema {
         self.variable_by_name.get(name).copied()
     }
 
+    /// The name in the data of a column or variable that was described: the code of a diagnosis.
+    #[must_use]
+    pub fn code_of(&self, name: &str) -> Option<&str> {
+        self.codes.code_of.get(name).map(String::as_str)
+    }
+
+    /// The name of the column or variable with this code.
+    #[must_use]
+    pub fn name_of_code(&self, code: &str) -> Option<&str> {
+        self.codes.name_of.get(code).map(String::as_str)
+    }
+
+    /// The column that the data call so: by its code, or by its name.
+    #[must_use]
+    pub fn find_data_column(&self, name: &str) -> Option<ColIx> {
+        self.find_column(self.name_of_code(name).unwrap_or(name))
+    }
+
+    /// The same schema with descriptions for names; the former names become [codes](Self::code_of). A description that would not be
+    /// unique is followed by the code in parentheses.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if a name is still not unique.
+    pub fn described(&self, description_of: &HashMap<String, String>) -> Result<Self> {
+        let names = || {
+            let groups = self.variables.iter().filter(|variable| variable.is_group).map(|variable| &variable.name);
+            self.columns.iter().map(|column| &column.name).chain(groups)
+        };
+        let mut n_uses: HashMap<&str, usize> = HashMap::new();
+        for name in names() {
+            *n_uses.entry(description_of.get(name).unwrap_or(name)).or_insert(0) += 1;
+        }
+        let mut codes: Vec<(String, String)> = Vec::new();
+        let mut renamed = |name: &String| {
+            let Some(description) = description_of.get(name).filter(|it| !it.is_empty() && *it != name) else {
+                return name.clone();
+            };
+            let new = if n_uses[description.as_str()] > 1 { format!("{description} ({name})") } else { description.clone() };
+            codes.push((new.clone(), name.clone()));
+            new
+        };
+        let mut builder = Self::builder();
+        for variable in &self.variables {
+            let members = variable.columns.iter().map(|&column| {
+                let Column { name, kind } = &self.columns[column.get()];
+                Column { name: renamed(name), kind: kind.clone() }
+            });
+            let mut members: Vec<Column> = members.collect();
+            builder = match variable.is_group {
+                true => builder.group(renamed(&variable.name), members),
+                false => {
+                    let Column { name, kind } = members.swap_remove(0);
+                    builder.scalar(name, kind)
+                }
+            };
+        }
+        codes.into_iter().fold(builder, |builder, (name, code)| builder.code(name, code)).build()
+    }
+
     /// All variable indices in order.
     pub fn variable_ixs(&self) -> impl ExactSizeIterator<Item = VarIx> + use<> {
         (0..self.variables.len()).map(VarIx::new)
@@ -182,6 +249,7 @@ impl Schema {
 pub struct SchemaBuilder {
     columns: Vec<Column>,
     variables: Vec<Variable>,
+    codes: BTreeMap<String, String>,
 }
 
 impl SchemaBuilder {
@@ -204,12 +272,32 @@ impl SchemaBuilder {
         self
     }
 
+    /// Says what the data call the column or group of this name.
+    #[must_use]
+    pub fn code(mut self, name: impl Into<String>, code: impl Into<String>) -> Self {
+        self.codes.insert(name.into(), code.into());
+        self
+    }
+
+    /// Takes the codes of another schema for the columns and groups that were added so far.
+    #[must_use]
+    pub fn codes_of(mut self, other: &Schema) -> Self {
+        let columns = self.columns.iter().map(|column| &column.name);
+        let names: Vec<String> = columns.chain(self.variables.iter().map(|variable| &variable.name)).cloned().collect();
+        for name in names {
+            if let Some(code) = other.code_of(&name) {
+                self.codes.insert(name, code.to_owned());
+            }
+        }
+        self
+    }
+
     /// Checks the names and labels and makes the schema.
     ///
     /// # Errors
     /// [`Error::Data`] if a name is empty or appears twice, a group is empty, or a column has a label twice.
     pub fn build(self) -> Result<Schema> {
-        let Self { columns, variables } = self;
+        let Self { columns, variables, codes } = self;
         let mut column_by_name = HashMap::with_capacity(columns.len());
         for (ix, column) in columns.iter().enumerate() {
             if column.name.is_empty() {
@@ -249,8 +337,19 @@ impl SchemaBuilder {
                 variable_of_column[column.get()] = VarIx::new(ix);
             }
         }
+        let mut name_of = HashMap::with_capacity(codes.len());
+        for (name, code) in &codes {
+            if !column_by_name.contains_key(name) && !variable_by_name.contains_key(name) {
+                return Err(Error::data(Place::default().column(name), "a code is given for it, but it is no column or group"));
+            }
+            if let Some(other) = name_of.insert(code.clone(), name.clone()) {
+                let problem = format!("it has the code {:?} of {:?}", Shortened(code), Shortened(&other));
+                return Err(Error::data(Place::default().column(name), problem));
+            }
+        }
         Ok(Schema {
             columns,
+            codes: Arc::new(Codes { code_of: codes, name_of }),
             variables,
             variable_of_column,
             column_by_name: Arc::new(column_by_name),
@@ -263,6 +362,9 @@ impl SchemaBuilder {
 #[derive(Serialize, Deserialize)]
 struct SchemaFile {
     variables: Vec<VariableFile>,
+    /// By name, what the data call a column or group.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    codes: BTreeMap<String, String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -290,7 +392,7 @@ impl From<Schema> for SchemaFile {
                 Kind::Count => VariableFile::Count { name },
             }
         });
-        Self { variables: variables.collect() }
+        Self { variables: variables.collect(), codes: schema.codes.code_of.clone() }
     }
 }
 
@@ -298,7 +400,9 @@ impl TryFrom<SchemaFile> for Schema {
     type Error = Error;
 
     fn try_from(file: SchemaFile) -> Result<Self> {
-        let builder = file.variables.into_iter().fold(Self::builder(), |builder, variable| match variable {
+        let builder = Self::builder();
+        let builder = file.codes.into_iter().fold(builder, |builder, (name, code)| builder.code(name, code));
+        let builder = file.variables.into_iter().fold(builder, |builder, variable| match variable {
             VariableFile::Binary { name, labels } => builder.scalar(name, Kind::Binary { labels }),
             VariableFile::Categorical { name, labels } => builder.scalar(name, Kind::Categorical { labels }),
             VariableFile::Continuous { name } => builder.scalar(name, Kind::Continuous),
@@ -306,5 +410,33 @@ impl TryFrom<SchemaFile> for Schema {
             VariableFile::Group { name, members } => builder.group(name, members),
         });
         builder.build()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn described_columns_are_found_by_their_codes_and_survive_a_file() {
+        let schema = Schema::builder()
+            .scalar("250", Kind::binary())
+            .scalar("401", Kind::binary())
+            .scalar("x", Kind::Count)
+            .build()
+            .unwrap();
+        let texts = [("250", "401"), ("401", "Hypertension"), ("none", "?")];
+        let described = schema.described(&texts.map(|(code, text)| (code.to_owned(), text.to_owned())).into()).unwrap();
+        // A description that is the code of another column does not confuse them.
+        let names: Vec<&str> = described.columns().iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, ["401", "Hypertension", "x"]);
+        assert_eq!(described.find_data_column("250"), Some(ColIx::new(0)));
+        assert_eq!(described.find_data_column("401"), Some(ColIx::new(1)));
+        assert_eq!(described.find_data_column("x"), Some(ColIx::new(2)));
+        assert_eq!((described.code_of("Hypertension"), described.code_of("x")), (Some("401"), None));
+        let read: Schema = serde_json::from_str(&serde_json::to_string(&described).unwrap()).unwrap();
+        assert_eq!(read, described);
+        let same = schema.described(&[("250", "A"), ("401", "A")].map(|(code, text)| (code.to_owned(), text.to_owned())).into());
+        assert_eq!(same.unwrap().columns()[1].name, "A (401)");
     }
 }

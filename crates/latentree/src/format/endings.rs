@@ -22,12 +22,14 @@ pub enum Format {
     Bif,
     /// XMLBIF 0.3, discrete models only.
     XmlBif,
+    /// The linkage matrix of SciPy, as CSV.
+    Linkage,
     /// Indented text, for a terminal.
     Text,
 }
 
 /// Endings of model and tree files, with their formats; the first of a format is the usual one.
-const ENDINGS: [(&str, Format); 13] = [
+const ENDINGS: [(&str, Format); 14] = [
     ("json", Format::Json),
     ("nwk", Format::Newick),
     ("newick", Format::Newick),
@@ -40,12 +42,14 @@ const ENDINGS: [(&str, Format); 13] = [
     ("bif", Format::Bif),
     ("xmlbif", Format::XmlBif),
     ("xml", Format::XmlBif),
+    ("linkage", Format::Linkage),
     ("txt", Format::Text),
 ];
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 7] = [Self::Json, Self::Newick, Self::Dot, Self::GraphMl, Self::Bif, Self::XmlBif, Self::Text];
+    pub const ALL: [Self; 8] =
+        [Self::Json, Self::Newick, Self::Dot, Self::GraphMl, Self::Bif, Self::XmlBif, Self::Linkage, Self::Text];
 
     /// The format that a file's ending says; no ending is JSON.
     ///
@@ -73,7 +77,11 @@ impl Format {
     /// [`Error::Option`] if it is not.
     pub fn check_path(self, path: &Path) -> Result<()> {
         let endings = ENDINGS.iter().filter(|(_, format)| *format == self).map(|(ending, _)| *ending);
-        let endings: Vec<&str> = endings.chain((self == Self::GraphMl).then_some("xml")).chain(["txt"]).collect();
+        let endings: Vec<&str> = endings
+            .chain((self == Self::GraphMl).then_some("xml"))
+            .chain((self == Self::Linkage).then_some("csv"))
+            .chain(["txt"])
+            .collect();
         crate::file::known_ending(path, self.name(), &endings).map(|_| ())
     }
 
@@ -112,6 +120,7 @@ impl Format {
             Self::GraphMl => "graphml",
             Self::Bif => "bif",
             Self::XmlBif => "xmlbif",
+            Self::Linkage => "linkage",
             Self::Text => "text",
         }
     }

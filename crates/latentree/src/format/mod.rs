@@ -9,6 +9,7 @@ mod bif;
 mod dot;
 mod endings;
 mod graphml;
+mod linkage;
 mod model_file;
 mod names;
 mod network;
@@ -28,6 +29,7 @@ pub use bif::to_bif;
 pub use dot::to_dot;
 pub use endings::Format;
 pub use graphml::to_graphml;
+pub use linkage::{Merge, merges, to_linkage};
 pub use model_file::{ModelFile, ReadModelOptions, read_model, read_model_from};
 pub use other_models::{OtherModel, clusters_to_text};
 pub use text::to_text;
@@ -67,6 +69,7 @@ pub fn render<'a>(what: impl Into<View<'a>>, format: Format) -> Result<String> {
         Format::GraphMl => Ok(to_graphml(view)),
         Format::Bif => to_bif(view.need_model(format)?).and_then(checked),
         Format::XmlBif => to_xmlbif(view.need_model(format)?).and_then(checked),
+        Format::Linkage => to_linkage(&view.with_lengths()),
         Format::Text => Ok(to_text(view)),
     }
 }

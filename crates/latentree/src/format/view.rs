@@ -27,6 +27,15 @@ impl<'a> View<'a> {
         self.model
     }
 
+    /// The tree with a length on every edge: its own, or those of the model.
+    #[must_use]
+    pub fn with_lengths(&self) -> Tree {
+        match self.model {
+            Some(model) if self.tree.edges().any(|edge| edge.length.is_none()) => model.correlation_lengths(),
+            _ => self.tree.clone(),
+        }
+    }
+
     pub(super) fn labels(&self, node: NodeIx) -> Option<&'a [String]> {
         self.model.and_then(|model| model.domain(node).labels())
     }

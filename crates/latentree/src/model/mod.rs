@@ -6,6 +6,7 @@ mod correlation_lengths;
 mod distribution;
 mod edge_information;
 pub(crate) mod features;
+mod implied_distances;
 mod latent_tree;
 mod provenance;
 mod reroot;

@@ -11,6 +11,7 @@ mod misfits;
 mod page;
 mod pair_misfits;
 mod profile;
+mod reference;
 mod steps;
 mod weak_pairs;
 
@@ -20,4 +21,5 @@ pub use groups::{Difference, Group, GroupState, Groups, find_node};
 pub use misfits::{has_few_pairs, poor_pairs};
 pub use page::{PageOptions, page};
 pub use pair_misfits::{PairMisfit, pair_misfits};
+pub use reference::{Agreement, Hierarchy, agreement};
 pub use weak_pairs::{WeakPairs, weak_pairs};

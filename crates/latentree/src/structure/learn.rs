@@ -186,8 +186,8 @@ pub fn learn_structure(
     observer: &dyn Observer,
 ) -> Result<LearnedStructure> {
     options.check()?;
-    let keeps_its_edges =
-        matches!(options.learner, LearnerName::ChowLiu | LearnerName::ChowLiuBlind | LearnerName::HiddenChowLiu);
+    let keeps_its_edges = options.learner.linkage().is_some()
+        || matches!(options.learner, LearnerName::ChowLiu | LearnerName::ChowLiuBlind | LearnerName::HiddenChowLiu);
     if keeps_its_edges && matches!(options.contract, Contraction::UpTo(_)) {
         observer.warn(&format!("`structure.contract` has no effect: {} keeps all its edges", options.learner));
     }
@@ -292,6 +292,9 @@ fn learner_for(name: LearnerName, options: &StructureOptions, distances: &Distan
     if let Some(tau) = options.tau {
         grouping = grouping.tau(tau);
     }
+    if let Some(linkage) = name.linkage() {
+        return Box::new(linkage);
+    }
     match name {
         LearnerName::SpectralNeighborJoining => Box::new(SpectralNeighborJoining::new().contract(threshold)),
         LearnerName::RecursiveGrouping => Box::new(grouping),
@@ -308,6 +311,9 @@ fn learner_for(name: LearnerName, options: &StructureOptions, distances: &Distan
         | LearnerName::HiddenChowLiu
         | LearnerName::Levels
         | LearnerName::Chain
+        | LearnerName::AverageLinkage
+        | LearnerName::CompleteLinkage
+        | LearnerName::SingleLinkage
         | LearnerName::RegularisedRecursiveGrouping
         | LearnerName::RegularisedNeighborJoining
         | LearnerName::Search
@@ -324,6 +330,10 @@ pub(crate) fn with_lengths(
 ) -> Result<LearnedStructure> {
     let mut tree = if learner == LearnerName::ChowLiu { tree } else { tree.minimal() };
     let mut converged = true;
+    // The lengths of a dendrogram are its heights.
+    if learner.linkage().is_some() {
+        return Ok(LearnedStructure { tree: tree.relabel_hidden(), learner, estimator: None, penalty: None, converged });
+    }
     // A fit looks at all pairs many times: with many variables the learner's own lengths stay.
     if learner != LearnerName::ChowLiu && distances.len() <= MAX_FOR_ALL_PAIRS {
         let fitted = least_squares_lengths(&tree, distances, observer)?;

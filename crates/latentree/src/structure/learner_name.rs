@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::DEFAULT_CONTRACTION;
+use super::learners::Linkage;
 use super::lengths::rounding_error;
 use crate::distance::DistanceMatrix;
 use crate::error::{Error, Result};
@@ -41,6 +42,12 @@ pub enum LearnerName {
     Levels,
     /// A hidden node for each column, in the order of the columns: [`chain`](super::chain).
     Chain,
+    /// Agglomerative clustering, [`Linkage`](super::Linkage): clusters are as far apart as their variables on average.
+    AverageLinkage,
+    /// The same by the largest distance.
+    CompleteLinkage,
+    /// The same by the smallest distance.
+    SingleLinkage,
     /// Of the candidates of `clrg`, those that raise BIC; see [`scored_candidates`](crate::selection::scored_candidates).
     RegularisedRecursiveGrouping,
     /// Of the candidates of `clnj`, those that raise BIC.
@@ -53,7 +60,7 @@ pub enum LearnerName {
 
 impl LearnerName {
     /// All names that users can choose.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Auto,
         Self::Likelihood,
         Self::ChowLiu,
@@ -69,6 +76,9 @@ impl LearnerName {
         Self::HiddenChowLiu,
         Self::Levels,
         Self::Chain,
+        Self::AverageLinkage,
+        Self::CompleteLinkage,
+        Self::SingleLinkage,
     ];
 
     /// The name users write.
@@ -88,10 +98,26 @@ impl LearnerName {
             Self::HiddenChowLiu => "hclt",
             Self::Levels => "levels",
             Self::Chain => "chain",
+            Self::AverageLinkage => "average-linkage",
+            Self::CompleteLinkage => "complete-linkage",
+            Self::SingleLinkage => "single-linkage",
             Self::RegularisedRecursiveGrouping => "reg-clrg",
             Self::RegularisedNeighborJoining => "reg-clnj",
             Self::Search => "search",
             Self::Given => "given",
+        }
+    }
+}
+
+impl LearnerName {
+    /// The linkage that it is, if it is one.
+    #[must_use]
+    pub fn linkage(self) -> Option<Linkage> {
+        match self {
+            Self::AverageLinkage => Some(Linkage::Average),
+            Self::CompleteLinkage => Some(Linkage::Complete),
+            Self::SingleLinkage => Some(Linkage::Single),
+            _ => None,
         }
     }
 }

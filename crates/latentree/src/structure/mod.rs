@@ -22,9 +22,9 @@ pub use learn::{
 };
 pub use learner_name::{Contraction, LearnerName};
 pub use learners::{
-    Candidate, ChowLiu, ChowLiuBlind, ChowLiuNeighborJoining, ChowLiuRecursiveGrouping, NeighborJoining, ParallelLocalGrouping,
-    RecursiveGrouping, SpectralNeighborJoining, StructureLearner, TopDown, apply, candidates, chain, completed,
-    distance_spanning_tree, hidden_chow_liu, minimum_spanning_forest,
+    Candidate, ChowLiu, ChowLiuBlind, ChowLiuNeighborJoining, ChowLiuRecursiveGrouping, Linkage, NeighborJoining,
+    ParallelLocalGrouping, RecursiveGrouping, SpectralNeighborJoining, StructureLearner, TopDown, apply, candidates, chain,
+    completed, distance_spanning_tree, hidden_chow_liu, minimum_spanning_forest,
 };
 pub use lengths::{DEFAULT_CONTRACTION, FittedLengths, contract_short, least_squares_lengths};
 pub use likelihood::{CorrelationSample, LikelihoodTree, by_likelihood, likeliest_lengths, maximum_likelihood};

@@ -104,7 +104,17 @@ pub(super) fn open(input: &Arc<Input>, options: &ReadOptions, format: Coordinate
         scan.check_columns(input.place(), head.n_columns)?;
     }
     let (names, named) = column_names(options, &input.place(), head.n_columns, false)?;
-    Ok(SparseFile { source, scan, names, named, is_open: false, is_presence: false, key_name: None })
+    Ok(SparseFile {
+        source,
+        scan,
+        names,
+        named,
+        is_open: false,
+        is_presence: false,
+        key_name: None,
+        notes: Vec::new(),
+        only: None,
+    })
 }
 
 fn hold(mut stream: Stream, n_rows: usize) -> Result<Held> {

@@ -13,6 +13,8 @@ use super::notes::Notes;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::Overrides;
 use super::plan::{Columns, Plan, Target, Verdict};
+use super::rolled_table::RolledTable;
+use super::rollup::Rollup;
 use super::sparse::changed;
 use super::table::Table;
 use super::unseen::UnseenLabels;
@@ -50,7 +52,12 @@ pub(super) fn default_batch_rows(n_columns: usize) -> usize {
 
 impl DenseReader {
     /// Looks through the table unless a schema is given; gives the number of rows where it did.
-    pub(super) fn open(mut table: Table, input: Arc<Input>, options: &ReadOptions) -> Result<(Self, Plan, Option<u64>)> {
+    pub(super) fn open(table: Table, input: Arc<Input>, options: &ReadOptions) -> Result<(Self, Plan, Option<u64>)> {
+        if let Some(option) = options.items.first_set() {
+            let problem = "it chooses among the items of events and sparse files; this file is a table of columns";
+            return Err(Error::option(option, format!("{}: {problem}", input.place())));
+        }
+        let (mut table, notes) = rolled_up(table, &input, options)?;
         let overrides = Overrides::new(options)?;
         let names = table.names().to_vec();
         let columns = Columns { place: input.place(), names: &names, named: table.is_named(options) };
@@ -63,6 +70,8 @@ impl DenseReader {
                 (looked.plan, Some(looked.n_rows), looked.decimal_commas, looked.kept)
             }
         };
+        plan.warnings.splice(0..0, notes);
+        plan.describe(options)?;
         if options.carry_variables && table.is_text() {
             // Numbers with decimal commas are written with points, all of a column alike.
             let keeps_text = |column: usize| !prefers_comma || plan.schema.columns()[column].kind.n_states().is_some();
@@ -228,6 +237,22 @@ impl DenseReader {
         }
         Ok(())
     }
+}
+
+/// The table with its columns rolled up, if that is asked for, and notes about it.
+fn rolled_up(table: Table, input: &Input, options: &ReadOptions) -> Result<(Table, Vec<String>)> {
+    let names = table.names();
+    // Columns that are no variables have no group.
+    let is_variable = |name: &String| options.id.as_ref() != Some(name) && options.weights.as_ref() != Some(name);
+    let is_read: Vec<bool> = names.iter().map(is_variable).collect();
+    let Some(mut rollup) = Rollup::of(names, &is_read, options, &input.place())? else { return Ok((table, Vec::new())) };
+    for (ix, name) in names.iter().enumerate().filter(|(ix, _)| !is_read[*ix]) {
+        rollup.targets[ix] = Some(rollup.names.len() as u32);
+        rollup.names.push(name.clone());
+        rollup.is_group.push(false);
+    }
+    let notes = std::mem::take(&mut rollup.notes);
+    Ok((Table::Rolled(Box::new(RolledTable::new(table, rollup)?)), notes))
 }
 
 /// The cells of a batch.

@@ -8,6 +8,7 @@
 //! Ids that come in increasing order, as numbers or as text, are streamed; otherwise rows are held in memory.
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::cell::{Cell, CellSink, is_missing, number, number_text};
@@ -17,13 +18,20 @@ use super::options::ReadOptions;
 use super::overrides::unknown_column;
 use super::sparse::{Held, KeptRows, RowSource, Scan, SparseFile};
 use super::table::Table;
+use super::times::Bounds;
 use super::written_number::NumberReader;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Shortened};
 
 const CHUNK_ROWS: usize = 4096;
 
-/// One line: its row id, its item and its value.
-type Event = (Vec<u8>, Vec<u8>, f64);
+/// One line.
+#[derive(Clone)]
+struct Event {
+    row: Vec<u8>,
+    /// Empty if there is none.
+    item: Vec<u8>,
+    value: f64,
+}
 
 struct EventSource {
     table: Table,
@@ -32,6 +40,8 @@ struct EventSource {
     columns: HashMap<Vec<u8>, u32>,
     /// Events read and not used yet, last first.
     waiting: Vec<Event>,
+    /// The number of the first event that was read with them.
+    first_waiting: u64,
     /// The id of the last row.
     key: Vec<u8>,
     held: Option<Held>,
@@ -44,6 +54,9 @@ struct EventSink {
     row: usize,
     item: usize,
     value: Option<usize>,
+    time: Option<(usize, Bounds)>,
+    /// Whether the time of an event is not between the bounds; only while events have times.
+    is_outside: Vec<bool>,
     events: Vec<Event>,
     first_row: u64,
     numbers: NumberReader,
@@ -53,18 +66,22 @@ impl CellSink for EventSink {
     fn cell(&mut self, row: u64, column: usize, cell: Cell<'_>) -> Result<(), String> {
         let ix = (row - self.first_row) as usize;
         if ix >= self.events.len() {
-            self.events.resize(ix + 1, (Vec::new(), Vec::new(), 1.0));
+            self.events.resize(ix + 1, Event { row: Vec::new(), item: Vec::new(), value: 1.0 });
+            self.is_outside.resize(if self.time.is_some() { ix + 1 } else { 0 }, false);
         }
         let event = &mut self.events[ix];
         if column == self.row {
-            event.0 = text(cell)?;
-            if event.0.is_empty() {
+            event.row = text(cell)?;
+            if event.row.is_empty() {
                 return Err("the event has no row id".to_owned());
             }
         } else if column == self.item {
-            event.1 = text(cell)?;
+            event.item = text(cell)?;
         } else if self.value == Some(column) {
-            event.2 = self.numbers.read(cell)?;
+            event.value = self.numbers.read(cell)?;
+        }
+        if let Some((_, bounds)) = self.time.as_ref().filter(|(time, _)| *time == column) {
+            self.is_outside[ix] = !bounds.include(cell)?;
         }
         Ok(())
     }
@@ -83,7 +100,8 @@ fn text(cell: Cell<'_>) -> Result<Vec<u8>, String> {
     })
 }
 
-pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions) -> Result<SparseFile> {
+/// Opens a table of events; `only` are the ids of the rows that are read.
+pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions, only: Option<Vec<String>>) -> Result<SparseFile> {
     let (row, item, value) = options.events.as_ref().expect("called when events are asked for");
     if let Some(id) = options.id.as_ref().filter(|&id| id != row) {
         let problem = format!("{id:?} given; the id of a row of events is the first column of `read.events`, {row:?}");
@@ -97,12 +115,22 @@ pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions) 
         return Err(Error::option("read.events", "the row id, the item and the value must be different columns"));
     }
     [Some(row), Some(item), value].into_iter().flatten().try_for_each(|ix| table.require(ix, "read.events"))?;
-    let wanted: Vec<bool> = (0..names.len()).map(|ix| ix == row || ix == item || value == Some(ix)).collect();
+    let time = match (options.times.bounds()?, &options.times.column) {
+        (None, _) => None,
+        (Some(_), None) => return Err(Error::option("read.since", "name the column of the times with `read.time`")),
+        (Some(bounds), Some(name)) => {
+            let found = names.iter().position(|it| it == name).ok_or_else(|| unknown_column("read.time", name, names))?;
+            Some((found, bounds))
+        }
+    };
+    let time_column = time.as_ref().map(|(column, _)| *column);
+    let is_key = |ix: usize| ix == row || ix == item || time_column == Some(ix);
+    let wanted: Vec<bool> = (0..names.len()).map(|ix| is_key(ix) || value == Some(ix)).collect();
     // Ids and codes beyond 2⁵³ are not the same number as 64-bit floats.
-    let is_text: Vec<bool> = (0..names.len()).map(|ix| ix == row || ix == item).collect();
+    let is_text: Vec<bool> = (0..names.len()).map(is_key).collect();
     table.project(&wanted, &is_text)?;
     let numbers = NumberReader::new(None, table.prefers_comma());
-    let sink = EventSink { row, item, value, events: Vec::new(), first_row: 0, numbers };
+    let sink = EventSink { row, item, value, time, is_outside: Vec::new(), events: Vec::new(), first_row: 0, numbers };
     let input = Arc::clone(input);
     let mut source = EventSource {
         table,
@@ -110,13 +138,15 @@ pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions) 
         sink,
         columns: HashMap::new(),
         waiting: Vec::new(),
+        first_waiting: 0,
         key: Vec::new(),
         held: None,
         held_keys: Vec::new(),
     };
     // Ids that are carried along come from the file.
-    let keep_bytes = if options.carry_keys { 0 } else { options.keep_bytes };
-    let (is_ordered, kept) = source.look_through(keep_bytes)?;
+    let needs_keys = options.carry_keys || options.items.subjects.is_some() || only.is_some();
+    let keep_bytes = if needs_keys { 0 } else { options.keep_bytes };
+    let Look { is_ordered, kept, notes } = source.look_through(keep_bytes)?;
     let found = std::mem::take(&mut source.columns);
     let mut names: Vec<Vec<u8>> = found.keys().cloned().collect();
     names.sort_unstable();
@@ -139,34 +169,55 @@ pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions) 
         None => {
             source.rewind()?;
             if !is_ordered {
-                source.held = Some(source.hold(options.carry_keys)?);
+                source.held = Some(source.hold(needs_keys)?);
             }
             let scan = Scan::run(&mut source)?;
             (Box::new(source), scan)
         }
     };
     let names = names.into_iter().map(|name| String::from_utf8(name).expect("items were checked to be UTF-8")).collect();
-    Ok(SparseFile { source, scan, names, named: true, is_open: true, is_presence: value.is_none(), key_name: Some(key_name) })
+    Ok(SparseFile {
+        source,
+        scan,
+        names,
+        named: true,
+        is_open: true,
+        is_presence: value.is_none(),
+        key_name: Some(key_name),
+        notes,
+        only,
+    })
 }
 
 impl EventSource {
     fn next_event(&mut self) -> Result<Option<Event>> {
         if self.waiting.is_empty() {
             let n_read = self.table.read_rows(CHUNK_ROWS, &mut self.sink)?;
+            self.first_waiting = self.sink.first_row;
             self.sink.first_row += n_read as u64;
+            for (event, is_outside) in self.sink.events.iter_mut().zip(self.sink.is_outside.drain(..)) {
+                // The row is there, whenever things happened.
+                if is_outside {
+                    event.item.clear();
+                }
+            }
             self.waiting.append(&mut self.sink.events);
             self.waiting.reverse();
         }
         Ok(self.waiting.pop())
     }
 
-    /// Collects the items, numbered as they come; tells whether the ids increase, so that no row comes back after another. All events are kept
-    /// if they take no more than so many bytes.
-    fn look_through(&mut self, keep_bytes: u64) -> Result<(bool, Option<KeptEvents>)> {
+    /// Collects the items, numbered as they come; tells whether no row comes back after another. All events are kept if they take no
+    /// more than so many bytes.
+    fn look_through(&mut self, keep_bytes: u64) -> Result<Look> {
         let (mut by_number, mut by_text) = (true, true);
         let mut last: Option<Vec<u8>> = None;
         let mut kept = (keep_bytes > 0).then(KeptEvents::default);
-        while let Some((row, item, value)) = self.next_event()? {
+        // Ids of parts, such as the shards of a data set, need not increase from part to part.
+        let mut returns = matches!(self.table, Table::Parts(_)).then(Returns::default);
+        let mut n_seen = 0_u64;
+        while let Some(Event { row, item, value }) = self.next_event()? {
+            n_seen += 1;
             let column = match self.columns.get(&item) {
                 _ if item.is_empty() => None,
                 Some(&column) => Some(column),
@@ -185,16 +236,25 @@ impl EventSource {
                     by_number &= matches!((number(last), number(&row)), (Some(before), Some(after)) if before < after);
                     by_text &= *last < row;
                 }
+                if let Some(returns) = &mut returns {
+                    returns.see(&row, n_seen - 1, &self.table, &self.input);
+                }
                 last = Some(row);
             }
         }
-        Ok((by_number || by_text, kept))
+        let mut notes = Vec::new();
+        let mut is_ordered = by_number || by_text;
+        if let Some(returns) = returns {
+            is_ordered |= returns.n_rows == 0;
+            notes.extend(returns.note());
+        }
+        Ok(Look { is_ordered, kept, notes })
     }
 
     fn hold(&mut self, with_keys: bool) -> Result<Held> {
         let mut rows: HashMap<Vec<u8>, u32> = HashMap::new();
         let mut cells = Vec::new();
-        while let Some((row, item, value)) = self.next_event()? {
+        while let Some(Event { row, item, value }) = self.next_event()? {
             let next = u32::try_from(rows.len()).map_err(|_| Error::data(self.input.place(), "more rows than can be held"))?;
             if with_keys && !rows.contains_key(&row) {
                 self.held_keys.push(row.clone());
@@ -205,6 +265,47 @@ impl EventSource {
             }
         }
         Ok(Held::new(rows.len(), cells))
+    }
+}
+
+/// What a look through the events found.
+struct Look {
+    /// Whether no row comes back after another.
+    is_ordered: bool,
+    kept: Option<KeptEvents>,
+    notes: Vec<String>,
+}
+
+/// Finds rows that come back after others, in parts.
+#[derive(Default)]
+struct Returns {
+    /// By hash of the id, the event with which the row began; rows whose hashes are equal count as one, which only costs memory.
+    first: HashMap<u64, u64>,
+    n_rows: usize,
+    /// The first such row, and the files that have it.
+    example: Option<String>,
+    n_files: usize,
+}
+
+impl Returns {
+    fn see(&mut self, row: &[u8], event: u64, table: &Table, input: &Input) {
+        let mut hasher = std::hash::DefaultHasher::new();
+        row.hash(&mut hasher);
+        let Some(first) = self.first.insert(hasher.finish(), event) else { return };
+        self.n_rows += 1;
+        let file = |event: u64| table.place_of(event, &input.place()).file;
+        let (Some(before), Some(here)) = (file(first), file(event)) else { return };
+        if before != here {
+            self.n_files += 1;
+            let id = String::from_utf8_lossy(row).into_owned();
+            self.example.get_or_insert_with(|| format!("{:?} in {} and {}", Shortened(&id), before.display(), here.display()));
+        }
+    }
+
+    fn note(self) -> Option<String> {
+        let example = self.example?;
+        let are = if self.n_files == 1 { "1 row is" } else { "some rows are" };
+        Some(format!("{are} in several files, and their events are joined: {example}; rows are held in memory"))
     }
 }
 
@@ -250,14 +351,14 @@ impl RowSource for EventSource {
             }
             return Ok(held.next_row(row));
         }
-        let Some((id, item, value)) = self.next_event()? else { return Ok(false) };
+        let Some(Event { row: id, item, value }) = self.next_event()? else { return Ok(false) };
         row.extend(self.columns.get(&item).map(|&column| (column, value)));
         while let Some(event) = self.next_event()? {
-            if event.0 != id {
+            if event.row != id {
                 self.waiting.push(event);
                 break;
             }
-            row.extend(self.columns.get(&event.1).map(|&column| (column, event.2)));
+            row.extend(self.columns.get(&event.item).map(|&column| (column, event.value)));
         }
         self.key = id;
         Ok(true)

@@ -38,7 +38,17 @@ pub(super) fn open(input: &Arc<Input>, options: &ReadOptions) -> Result<SparseFi
         Some(kept) => Box::new(KeptRows::new(kept.shifted(base), Box::new(source))),
         None => Box::new(source),
     };
-    Ok(SparseFile { source, scan, names, named, is_open: false, is_presence: false, key_name: None })
+    Ok(SparseFile {
+        source,
+        scan,
+        names,
+        named,
+        is_open: false,
+        is_presence: false,
+        key_name: None,
+        notes: Vec::new(),
+        only: None,
+    })
 }
 
 impl RowSource for LibsvmSource {

@@ -344,7 +344,17 @@ pub fn from_sparse_rows(rows: MemoryRows, options: &ReadOptions) -> Result<Loade
     }
     let mut source = Box::new(HeldRows { starts, columns, values, next: 0 });
     let scan = Scan::run(&mut *source)?;
-    let file = SparseFile { source, scan, names, named, is_open: false, is_presence: false, key_name: None };
+    let file = SparseFile {
+        source,
+        scan,
+        names,
+        named,
+        is_open: false,
+        is_presence: false,
+        key_name: None,
+        notes: Vec::new(),
+        only: None,
+    };
     let (mut reader, plan) = SparseReader::open(file, Arc::new(Input::memory()), options)?;
     let mut batches = Vec::new();
     while let Some(mut batch) = reader.next_batch()? {

@@ -21,6 +21,7 @@
 
 mod carried;
 mod cell;
+mod clinical;
 #[cfg(feature = "columnar")]
 mod columnar;
 mod coordinate;
@@ -36,7 +37,10 @@ mod events_like;
 mod group;
 mod histogram;
 mod infer;
+mod inheritance;
 mod input;
+mod item_file;
+mod items;
 mod kept;
 mod libsvm;
 mod memory;
@@ -46,9 +50,12 @@ mod overrides;
 mod parts;
 mod plan;
 mod rare;
+mod rolled_table;
+mod rollup;
 mod sparse;
 mod table;
 mod text;
+mod times;
 mod unseen;
 mod written_number;
 
@@ -56,19 +63,25 @@ mod written_number;
 mod tests;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use carried::{Carried, FileColumn};
 pub(crate) use cell::{is_missing, number_text};
+pub use clinical::ClinicalFormat;
+pub(crate) use clinical::{read_columns, table_columns};
 pub use encoding::TextEncoding;
+pub use item_file::ItemFile;
+pub use items::ItemFilter;
 pub use memory::{Loaded, MemoryRows, MemoryTable, Values, from_sparse_rows, from_values};
 pub use options::{KindOverride, ReadOptions};
 pub use parts::PartFiles;
 pub use rare::OTHER_LABEL;
 pub use text::{DocumentLimit, DocumentNames, StopList, StopWords, TextOptions};
+pub use times::TimeFilter;
 pub use unseen::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
 
+use self::clinical::Settled;
 use self::coordinate::CoordinateFormat;
 use self::dense::DenseReader;
 use self::input::Input;
@@ -94,6 +107,8 @@ enum Format {
 
 /// A data file, or the parts of one, read batch by batch.
 pub struct Reader {
+    /// What was opened: a clinical data set is a folder of which some files are read.
+    path: PathBuf,
     source: Source,
     schema: Arc<Schema>,
     body: Body,
@@ -139,16 +154,43 @@ enum Body {
 pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader> {
     if let Some(text) = &options.text {
         let paths = std::iter::once(path.to_path_buf()).chain(text.more.iter().cloned()).collect();
-        return open_source(Source::Text(TextInput::of_paths(paths)), options);
+        return open_source(path, Source::Text(TextInput::of_paths(paths)), options, None);
     }
-    let source = match PartFiles::find(path)? {
-        Some(files) => Source::Parts(Arc::new(Parts::open(files, options)?)),
-        None => {
-            let (input, format) = recognised(Input::new(path)?, options)?;
-            Source::File(Arc::new(input), format)
-        }
-    };
-    open_source(source, options)
+    open_at(path, None, options)
+}
+
+/// Opens what is at a path; the source, if it was found before.
+fn open_at(path: &Path, source: Option<Source>, options: &ReadOptions) -> Result<Reader> {
+    let find = |path: &Path, options: &ReadOptions| source.clone().map_or_else(|| Source::find(path, options), Ok);
+    let Some(format) = &options.clinical else { return open_source(path, find(path, options)?, options, None) };
+    let mut settled = Settled::find(path, format, options)?;
+    let notes = std::mem::take(&mut settled.notes);
+    let source = find(&settled.path, &settled.options)?;
+    let mut reader = open_source(path, source, &settled.options, settled.split)?;
+    if matches!(format, ClinicalFormat::Meds { .. }) && options.rollup.is_none() && options.schema.is_none() {
+        let codes: Vec<String> = reader.schema.columns().iter().map(|column| data_name(&reader.schema, column)).collect();
+        reader.warnings.extend(clinical::vocabularies_note(&codes));
+    }
+    reader.warnings.splice(0..0, notes);
+    Ok(reader)
+}
+
+/// What the data call a column.
+fn data_name(schema: &Schema, column: &super::Column) -> String {
+    schema.code_of(&column.name).unwrap_or(&column.name).to_owned()
+}
+
+impl Source {
+    /// The file or the parts at a path.
+    fn find(path: &Path, options: &ReadOptions) -> Result<Self> {
+        Ok(match PartFiles::find(path)? {
+            Some(files) => Self::Parts(Arc::new(Parts::open(files, options)?)),
+            None => {
+                let (input, format) = recognised(Input::new(path)?, options)?;
+                Self::File(Arc::new(input), format)
+            }
+        })
+    }
 }
 
 /// Opens texts in memory, as documents of these names, or numbered from 1. How words are counted and chosen is told by [`ReadOptions::text`].
@@ -173,7 +215,7 @@ pub fn open_texts(texts: Vec<String>, names: Option<Vec<String>>, options: &Read
             problem: "there must be one name for each text".to_owned(),
         });
     }
-    open_source(Source::Text(TextInput::of_texts(texts, names)), options)
+    open_source(Path::new(""), Source::Text(TextInput::of_texts(texts, names)), options, None)
 }
 
 /// Recognises a file, and prepares it to be read in its format.
@@ -199,7 +241,7 @@ enum Opened {
     Sparse(SparseFile),
 }
 
-fn open_source(source: Source, options: &ReadOptions) -> Result<Reader> {
+fn open_source(path: &Path, source: Source, options: &ReadOptions, split: Option<Vec<String>>) -> Result<Reader> {
     let (input, opened) = match &source {
         Source::Text(text) => {
             let (file, input) = text.open(options)?;
@@ -213,15 +255,19 @@ fn open_source(source: Source, options: &ReadOptions) -> Result<Reader> {
     };
     let sparse = match opened {
         Opened::Sparse(sparse) => sparse,
-        Opened::Table(table) if options.events.is_some() => events::open(table, &input, options)?,
+        Opened::Table(table) if options.events.is_some() => events::open(table, &input, options, split)?,
         Opened::Table(table) => {
+            if options.times.is_set() {
+                return Err(Error::option("read.since", "only events have times; name their columns with `read.events`"));
+            }
             let (reader, plan, n_rows) = DenseReader::open(table, input, options)?;
-            return Ok(Reader::new(source, plan, Body::Dense(Box::new(reader)), n_rows, false));
+            return Ok(Reader::new(path, source, plan, Body::Dense(Box::new(reader)), n_rows, false));
         }
     };
+    let sparse = items::refined(sparse, &input, options)?;
     let n_rows = sparse.scan.n_rows;
     let (reader, plan) = SparseReader::open(sparse, input, options)?;
-    Ok(Reader::new(source, plan, Body::Sparse(Box::new(reader)), Some(n_rows), options.events.is_some()))
+    Ok(Reader::new(path, source, plan, Body::Sparse(Box::new(reader)), Some(n_rows), options.events.is_some()))
 }
 
 fn open_file(input: &Arc<Input>, format: Format, options: &ReadOptions) -> Result<Opened> {
@@ -280,14 +326,14 @@ fn recognise(path: &Path, first: &[u8]) -> Format {
 }
 
 impl Reader {
-    fn new(source: Source, plan: Plan, body: Body, n_rows: Option<u64>, are_items: bool) -> Self {
+    fn new(path: &Path, source: Source, plan: Plan, body: Body, n_rows: Option<u64>, are_items: bool) -> Self {
         let Plan { schema, absent, unknown, mut warnings, .. } = plan;
         match &source {
             Source::Parts(parts) => drop(warnings.splice(0..0, parts.notes())),
             Source::Text(text) => drop(warnings.splice(0..0, text.notes())),
             Source::File(..) => {}
         }
-        Self { source, schema, body, absent, unknown, are_items, warnings, n_rows }
+        Self { path: path.to_path_buf(), source, schema, body, absent, unknown, are_items, warnings, n_rows }
     }
 
     /// Opens the same bytes with other options, such as a schema chosen after a look at the columns. Unlike a second
@@ -296,7 +342,7 @@ impl Reader {
     /// # Errors
     /// As [`open`].
     pub fn reopen(&self, options: &ReadOptions) -> Result<Self> {
-        open_source(self.source.clone(), options)
+        open_at(&self.path, Some(self.source.clone()), options)
     }
 
     /// Whether rows list their non-zero cells only, as in sparse files and events.

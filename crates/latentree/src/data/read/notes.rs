@@ -83,3 +83,9 @@ fn listed(names: &[String]) -> Option<String> {
         n => Some(format!("columns {shown} and {} more", n - SHOWN)),
     }
 }
+
+/// The first of some names, quoted, as the end of a message.
+pub(super) fn shown(names: &[&str]) -> String {
+    let first: Vec<String> = names.iter().take(SHOWN).map(|name| format!("{:?}", Shortened(name))).collect();
+    format!("{}{}", first.join(", "), if names.len() > SHOWN { ", …" } else { "" })
+}

@@ -4,7 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::TextEncoding;
+use super::clinical::ClinicalFormat;
+use super::inheritance::Inheritance;
+use super::item_file::ItemFile;
+use super::items::ItemFilter;
 use super::text::TextOptions;
+use super::times::TimeFilter;
 use super::unseen::UnseenPolicy;
 use crate::data::Schema;
 
@@ -80,6 +85,20 @@ pub struct ReadOptions {
     pub group: Option<PathBuf>,
     /// The columns of that file that hold the item and the group; otherwise those called `item` and `group`, or the two it has.
     pub group_columns: Option<(String, String)>,
+    /// A file of items and groups: the columns of a group become one. Whether any is 1, or the sum of counts.
+    pub rollup: Option<ItemFile>,
+    /// Whether items without a group are dropped when others are rolled up.
+    pub drop_unmapped: bool,
+    /// A file of items and descriptions, which become the names of columns.
+    pub descriptions: Option<ItemFile>,
+    /// Which items and rows of sparse files and events are read.
+    pub items: ItemFilter,
+    /// The time of events, and between which times they count.
+    pub times: TimeFilter,
+    /// The folder is a clinical data set in this format.
+    pub clinical: Option<ClinicalFormat>,
+    /// Ancestors of items, of which one that is not listed for the roll-up takes the group.
+    pub(crate) inheritance: Option<Arc<Inheritance>>,
     /// The column of row weights.
     pub weights: Option<String>,
     /// Labels of a categorical column that occur less often are joined as [`OTHER_LABEL`](super::OTHER_LABEL).
@@ -115,6 +134,13 @@ impl Default for ReadOptions {
             kinds: Vec::new(),
             group: None,
             group_columns: None,
+            rollup: None,
+            drop_unmapped: false,
+            descriptions: None,
+            items: ItemFilter::default(),
+            times: TimeFilter::default(),
+            clinical: None,
+            inheritance: None,
             weights: None,
             min_count: None,
             encoding: None,
@@ -190,6 +216,34 @@ impl ReadOptions {
     #[must_use]
     pub fn group_columns(mut self, item: impl Into<String>, group: impl Into<String>) -> Self {
         self.group_columns = Some((item.into(), group.into()));
+        self
+    }
+
+    /// Joins columns: those of a group become one.
+    #[must_use]
+    pub fn rollup(mut self, rollup: ItemFile) -> Self {
+        self.rollup = Some(rollup);
+        self
+    }
+
+    /// Names columns by their descriptions.
+    #[must_use]
+    pub fn descriptions(mut self, descriptions: ItemFile) -> Self {
+        self.descriptions = Some(descriptions);
+        self
+    }
+
+    /// Chooses items and rows of sparse files and events.
+    #[must_use]
+    pub fn items(mut self, items: ItemFilter) -> Self {
+        self.items = items;
+        self
+    }
+
+    /// Reads a folder of a clinical format.
+    #[must_use]
+    pub fn clinical(mut self, format: ClinicalFormat) -> Self {
+        self.clinical = Some(format);
         self
     }
 

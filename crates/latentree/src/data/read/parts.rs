@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 use sha2::{Digest, Sha256};
 
 pub use self::files::PartFiles;
+pub(super) use self::glob::matches as glob_matches;
 use self::hive::FolderColumn;
 pub(super) use self::table::PartsTable;
 use super::input::{Input, digest_text};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::group::Groups;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::{Overrides, Told, unknown_column};
+use super::rollup::{note_undescribed, read_descriptions};
 use super::unseen::{Similar, UnseenPolicy};
 use crate::data::{Column, Kind, Schema};
 use crate::error::{Error, Place, Result, Shortened};
@@ -129,7 +130,7 @@ impl Plan {
         // A schema that was learned from a file without names may lack columns that were left out, but its names tell which.
         let has_all_names = || {
             let known: HashSet<&str> = columns.names.iter().map(String::as_str).collect();
-            schema.columns().iter().all(|column| known.contains(column.name.as_str()))
+            schema.columns().iter().all(|column| known.contains(schema.code_of(&column.name).unwrap_or(&column.name)))
         };
         let by_name = columns.named || (n_columns > schema.columns().len() && has_all_names());
         let by_position = !by_name;
@@ -151,7 +152,7 @@ impl Plan {
                 continue;
             }
             // An id that is a variable of the schema is both.
-            let column = if by_position { Some(ColIx::new(position)) } else { schema.find_column(name) };
+            let column = if by_position { Some(ColIx::new(position)) } else { schema.find_data_column(name) };
             position += 1;
             if let Some(column) = column
                 && overrides.of(&schema.column(column).name).kind != Some(KindOverride::Ignore)
@@ -217,6 +218,18 @@ impl Plan {
         // Carried columns are not lost.
         unknown.retain(|(ix, _)| !carried.contains(ix));
         Ok(Self { schema: Arc::clone(schema), targets, thresholds, absent, unknown, warnings: Vec::new(), carried })
+    }
+}
+
+impl Plan {
+    /// Gives columns and groups their descriptions for names, unless a model names them.
+    pub(super) fn describe(&mut self, options: &ReadOptions) -> Result<()> {
+        let (Some(file), None) = (&options.descriptions, &options.schema) else { return Ok(()) };
+        let descriptions = read_descriptions(file)?;
+        let variables = self.schema.variables().iter().map(|variable| variable.name.as_str());
+        self.warnings.extend(note_undescribed(variables, file, &descriptions)?);
+        self.schema = Arc::new(self.schema.described(&descriptions)?);
+        Ok(())
     }
 }
 
@@ -291,7 +304,7 @@ fn join(
             groups.group_of.len(),
             columns.place,
             path.display(),
-            padded_hint(&alone, &groups)
+            groups.padded_hint(&alone)
         );
         return Err(Error::data(Place::file(path), problem));
     }
@@ -313,16 +326,8 @@ fn join(
             chosen.len(),
             shown.join(", "),
             if alone.len() > shown.len() { ", …" } else { "" },
-            padded_hint(&alone, &groups)
+            groups.padded_hint(&alone)
         ));
     }
     Ok(variables)
-}
-
-/// A hint if names would match with leading zeros, which programs that read codes as numbers drop.
-fn padded_hint(alone: &[&str], groups: &Groups) -> String {
-    let padded = |name: &str| (1..=2).map(|n_zeros| "0".repeat(n_zeros) + name).find(|code| groups.group_of.contains_key(code));
-    let mut found = alone.iter().filter_map(|name| Some((name, padded(name)?)));
-    let Some((name, code)) = found.next() else { return String::new() };
-    format!("; {} of them would be found with leading zeros, such as {name:?} as {code:?}", found.count() + 1)
 }

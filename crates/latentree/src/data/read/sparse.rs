@@ -70,8 +70,26 @@ impl Held {
         Self { starts, cells: cells.into_iter().map(|(_, column, value)| (column, value)).collect(), next: 0 }
     }
 
+    /// Bytes that the cells take.
+    pub(super) fn n_bytes(&self) -> u64 {
+        (self.cells.len() + self.starts.len()) as u64 * KeptRows::CELL_BYTES
+    }
+
+    /// The rows as `change` leaves them, without those for which it says no.
+    pub(super) fn changed(mut self, change: impl Fn(&mut Vec<(u32, f64)>) -> bool) -> Self {
+        let mut changed = Self { starts: vec![0], ..Self::default() };
+        let mut row = Vec::new();
+        while self.next_row(&mut row) {
+            if change(&mut row) {
+                changed.push(&row);
+            }
+            row.clear();
+        }
+        changed
+    }
+
     /// Adds a row at the end.
-    fn push(&mut self, row: &[(u32, f64)]) {
+    pub(super) fn push(&mut self, row: &[(u32, f64)]) {
         if self.starts.is_empty() {
             self.starts.push(0);
         }
@@ -180,8 +198,7 @@ impl Scan {
         let mut kept = (keep_bytes > 0).then(Held::default);
         let scan = Self::visit(source, |row| {
             kept.iter_mut().for_each(|kept| kept.push(row));
-            let fits = |kept: &Held| (kept.cells.len() + kept.starts.len()) as u64 * KeptRows::CELL_BYTES <= keep_bytes;
-            kept = kept.take().filter(fits);
+            kept = kept.take().filter(|kept| kept.n_bytes() <= keep_bytes);
         })?;
         if kept.is_none() {
             source.rewind()?;
@@ -211,6 +228,11 @@ impl Scan {
             row.clear();
         }
         Ok(scan)
+    }
+
+    /// Whether all stored values are 1.
+    pub(super) fn all_ones(&self) -> bool {
+        self.all_ones
     }
 
     /// The kind of all columns that the user says nothing of.
@@ -252,7 +274,7 @@ impl Scan {
 }
 
 /// Sorts a row's cells by column, adds up those of the same column and drops zeros.
-fn tidy(row: &mut Vec<(u32, f64)>) {
+pub(super) fn tidy(row: &mut Vec<(u32, f64)>) {
     if !row.is_sorted_by(|left, right| left.0 < right.0) {
         row.sort_by_key(|&(column, _)| column);
         row.dedup_by(|later, kept| {
@@ -284,6 +306,10 @@ pub(super) struct SparseFile {
     pub(super) is_presence: bool,
     /// What the ids of the rows are called, where they have ids.
     pub(super) key_name: Option<String>,
+    /// What the user should know.
+    pub(super) notes: Vec<String>,
+    /// Ids of the only rows to be read.
+    pub(super) only: Option<Vec<String>>,
 }
 
 /// Reads a sparse table batch by batch.
@@ -312,7 +338,7 @@ pub(super) struct SparseReader {
 impl SparseReader {
     pub(super) fn open(file: SparseFile, input: Arc<Input>, options: &ReadOptions) -> Result<(Self, Plan)> {
         let overrides = Overrides::new(options)?;
-        let SparseFile { source, scan, names, named, is_open, is_presence, key_name } = file;
+        let SparseFile { source, scan, names, named, is_open, is_presence, key_name, notes, .. } = file;
         if options.min_count.is_some() {
             let problem =
                 "it merges the labels of a table; the columns of a sparse file or of events are numbers, or present or not";
@@ -339,6 +365,8 @@ impl SparseReader {
         if is_open {
             plan.absent.clear();
         }
+        plan.warnings.splice(0..0, notes);
+        plan.describe(options)?;
         for column in plan.schema.columns() {
             let zero_is_first = column.kind.labels().is_none_or(|labels| super::cell::number(labels[0].as_bytes()) == Some(0.0));
             if !zero_is_first {

@@ -9,6 +9,7 @@ use super::csv::CsvTable;
 use super::input::Input;
 use super::options::ReadOptions;
 use super::parts::PartsTable;
+use super::rolled_table::RolledTable;
 use super::{Format, sparse};
 #[cfg(not(feature = "columnar"))]
 use crate::error::Error;
@@ -18,6 +19,7 @@ use crate::error::{Place, Result};
 pub(super) enum Table {
     File(FileTable),
     Parts(Box<PartsTable>),
+    Rolled(Box<RolledTable>),
 }
 
 /// A table in one file.
@@ -32,6 +34,7 @@ impl Table {
         match self {
             Self::File(table) => table.names(),
             Self::Parts(table) => table.names(),
+            Self::Rolled(table) => table.names(),
         }
     }
 
@@ -40,6 +43,7 @@ impl Table {
         match self {
             Self::File(table) => table.read_rows(max_rows, sink),
             Self::Parts(table) => table.read_rows(max_rows, sink),
+            Self::Rolled(table) => table.read_rows(max_rows, sink),
         }
     }
 
@@ -50,6 +54,7 @@ impl Table {
                 table.rewind();
                 Ok(())
             }
+            Self::Rolled(table) => table.rewind(),
         }
     }
 
@@ -58,6 +63,7 @@ impl Table {
         match self {
             Self::File(table) => table.unusable(column),
             Self::Parts(table) => table.unusable(column),
+            Self::Rolled(table) => table.unusable(column),
         }
     }
 
@@ -66,6 +72,7 @@ impl Table {
         match self {
             Self::File(table) => table.prefers_comma(),
             Self::Parts(table) => table.prefers_comma(),
+            Self::Rolled(table) => table.prefers_comma(),
         }
     }
 
@@ -74,6 +81,7 @@ impl Table {
         match self {
             Self::File(table) => table.is_text(),
             Self::Parts(table) => table.is_text(),
+            Self::Rolled(table) => table.is_text(),
         }
     }
 
@@ -87,6 +95,7 @@ impl Table {
         match self {
             Self::File(table) => table.can_be_text(column),
             Self::Parts(table) => table.can_be_text(column),
+            Self::Rolled(table) => table.can_be_text(column),
         }
     }
 
@@ -98,12 +107,17 @@ impl Table {
                 table.project(wanted, is_text);
                 Ok(())
             }
+            Self::Rolled(table) => table.project(wanted, is_text),
         }
     }
 
     /// Whether the cells of columns that are not wanted come, too.
     pub(super) fn gives_all(&self) -> bool {
-        matches!(self, Self::File(FileTable::Csv(_)))
+        match self {
+            Self::File(FileTable::Csv(_)) => true,
+            Self::Rolled(table) => table.inner().gives_all(),
+            _ => false,
+        }
     }
 
     /// Where a row is that was read since the last rewind, in a table at `place`.
@@ -111,6 +125,7 @@ impl Table {
         match self {
             Self::File(_) => place.clone().row(row + 1),
             Self::Parts(table) => table.place_of(row),
+            Self::Rolled(table) => table.place_of(row, place),
         }
     }
 
@@ -119,6 +134,7 @@ impl Table {
         match self {
             Self::File(_) => Ok(()),
             Self::Parts(table) => table.require(column, option),
+            Self::Rolled(table) => table.require(column, option),
         }
     }
 
@@ -127,6 +143,7 @@ impl Table {
         match self {
             Self::File(_) => Vec::new(),
             Self::Parts(table) => table.covered(),
+            Self::Rolled(table) => table.covered(),
         }
     }
 
@@ -135,6 +152,7 @@ impl Table {
         match self {
             Self::File(_) => None,
             Self::Parts(table) => table.lacking(wanted),
+            Self::Rolled(table) => table.lacking(wanted),
         }
     }
 }
@@ -179,7 +197,7 @@ impl FileTable {
         }
     }
 
-    fn rewind(&mut self) -> Result<()> {
+    pub(super) fn rewind(&mut self) -> Result<()> {
         match self {
             Self::Csv(table) => table.rewind(),
             #[cfg(feature = "columnar")]

@@ -136,7 +136,7 @@ fn with_columns(schema: &Schema, columns: Vec<Column>) -> Result<Schema> {
             builder.scalar(&variable.name, members[0].kind.clone())
         }
     });
-    builder.build()
+    builder.codes_of(schema).build()
 }
 
 /// The same moments in the layout of a schema with more labels.

@@ -236,10 +236,18 @@ fn state_json(state: &GroupState) -> Value {
 pub fn find_node(model: &LatentTree, text: &str) -> Result<NodeIx> {
     match model.tree().find(text) {
         Some(node) => Ok(node),
-        None => match Groups::of(model).find(model, text)? {
+        // A variable may be asked for by its code.
+        None => match model.schema().name_of_code(text).and_then(|name| model.tree().find(name)) {
             Some(node) => Ok(node),
-            None => model.find(text),
+            None => labelled_node(model, text),
         },
+    }
+}
+
+fn labelled_node(model: &LatentTree, text: &str) -> Result<NodeIx> {
+    match Groups::of(model).find(model, text)? {
+        Some(node) => Ok(node),
+        None => model.find(text),
     }
 }
 

@@ -106,6 +106,9 @@ fn from_moments(name: &LearnerName) -> bool {
             | LearnerName::HiddenChowLiu
             | LearnerName::Levels
             | LearnerName::Chain
+            | LearnerName::AverageLinkage
+            | LearnerName::CompleteLinkage
+            | LearnerName::SingleLinkage
     )
 }
 

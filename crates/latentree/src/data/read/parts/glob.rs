@@ -17,7 +17,7 @@ pub(super) fn is_pattern(name: &str) -> bool {
 }
 
 /// Whether a name matches a pattern as a whole.
-pub(super) fn matches(pattern: &str, name: &str) -> bool {
+pub(in super::super) fn matches(pattern: &str, name: &str) -> bool {
     let tokens = tokens(pattern);
     let letters: Vec<char> = name.chars().collect();
     let (mut at, mut from) = (0, 0);

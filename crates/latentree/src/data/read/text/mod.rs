@@ -212,6 +212,8 @@ impl TextInput {
             is_open: true,
             is_presence: false,
             key_name: Some(key_name),
+            notes: Vec::new(),
+            only: None,
         };
         Ok((file, input))
     }

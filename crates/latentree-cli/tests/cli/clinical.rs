@@ -1,0 +1,293 @@
+//! Claims and clinical data sets: roll-ups, descriptions, filters, MEDS and OMOP folders, reference hierarchies, linkages.
+
+use latentree::data::{ResultWriter, Value};
+
+use crate::harness::Folder;
+
+/// 400 patients with two groups of codes: those of a group come together.
+fn claims() -> Folder {
+    let folder = Folder::new();
+    let mut events = "patient,icd,day\n".to_owned();
+    for patient in 0..400_u32 {
+        let hash = |salt: u32| (patient.wrapping_mul(2_654_435_761).wrapping_add(salt.wrapping_mul(40_503)) >> 7) % 100;
+        let mut has_any = false;
+        for (group, codes) in [["250.01", "250.4", "272", "278"], ["401", "402.1", "402.9", "428"]].iter().enumerate() {
+            let is_ill = hash(group as u32) < 40;
+            for (ix, code) in codes.iter().enumerate() {
+                if hash(100 * group as u32 + ix as u32 + 7) < if is_ill { 75 } else { 8 } {
+                    events += &format!("{patient},{code},20{:02}-03-04\n", 10 + patient % 10);
+                    has_any = true;
+                }
+            }
+        }
+        if !has_any {
+            events += &format!("{patient},,\n");
+        }
+    }
+    folder.write("claims.csv", events.as_bytes());
+    folder.write("map.csv", b"item,group\n250.01,250\n250.4,250\n402.1,402\n402.9,402\n402.9,499\n999,999\n");
+    folder.write(
+        "names.csv",
+        b"code,name\n250,Diabetes mellitus\n272,\"Lipids, disorders of\"\n401,Hypertension\n402,Hypertension\n",
+    );
+    folder.write("groups.csv", b"child,parent\n250,endocrine\n272,endocrine\n278,endocrine\n401,heart\n402,heart\n428,heart\n");
+    folder
+}
+
+const ROLLED: &str = "claims.csv --events patient,icd --rollup map.csv --descriptions names.csv:code,name";
+
+fn names(json: &serde_json::Value) -> Vec<String> {
+    json["variables"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn codes_are_rolled_up_and_named_and_what_does_not_fit_is_listed() {
+    let folder = claims();
+    let outcome = folder.run(&format!("describe {ROLLED} --json"));
+    let (notes, json) = (outcome.stderr.clone(), outcome.success("describe"));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    // Two codes of one description are told apart by their codes.
+    let expected = ["Diabetes mellitus", "Lipids, disorders of", "278", "Hypertension (401)", "Hypertension (402)", "428"];
+    assert_eq!((names(&json), json["rows"].as_u64()), (expected.map(str::to_owned).to_vec(), Some(400)));
+    for part in [
+        "4 items become 2 groups",
+        "1 item is in several groups; it counts in the one listed first: \"402.9\"",
+        "4 items have no group and stay as they are: \"272\", \"278\", \"401\", \"428\"",
+        "2 items have no description: \"278\", \"428\"",
+    ] {
+        assert!(notes.contains(part), "{part}: {notes}");
+    }
+    let dropped = folder.json(&format!("describe {ROLLED} --unmapped drop"));
+    assert_eq!(names(&dropped), ["Diabetes mellitus", "Hypertension"]);
+}
+
+#[test]
+fn a_rolled_up_column_says_whether_any_member_is_there_in_tables_too() {
+    let folder = Folder::new();
+    folder.write("t.csv", b"a,b,c,n,m\n0,0,1,2,0\n1,0,0,0,3\n1,1,1,1,1\n0,,0,5,1\n1,,0,0,2\n0,0,1,4,4\n");
+    folder.write("map.csv", b"item,group\na,any\nb,any\nn,sum\nm,sum\n");
+    let json = folder.json("describe t.csv --rollup map.csv --kind sum=count");
+    let of = |name: &str| json["variables"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap().clone();
+    // Any of 1 and missing is 1; any of 0 and missing is missing.
+    assert_eq!((of("any")["kind"].as_str(), of("any")["missing"].as_u64()), (Some("binary"), Some(1)));
+    assert_eq!(of("sum")["kind"], "count");
+    folder.write("text.csv", b"item,group\na,any\nlabel,any\n");
+    folder.write("u.csv", b"a,label,c\n0,x,1\n1,y,0\n1,x,1\n");
+    let outcome = folder.run("describe u.csv --rollup text.csv");
+    assert!(outcome.code == Some(2) && outcome.stderr.contains("must hold 0 and 1, or counts"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_model_of_described_codes_reads_codes_and_answers_to_both() {
+    let folder = claims();
+    folder.succeed(&format!("learn {ROLLED} --structure clnj -o model.json"));
+    let by_name =
+        folder.run_with(&["query", "model.json", "--given", "Diabetes mellitus=1", "--of", "Hypertension (401)", "--json"], b"");
+    let by_code = folder.run_with(&["query", "model.json", "--given", "250=1", "--of", "401", "--json"], b"");
+    assert_eq!(by_name.success("names"), by_code.success("codes"));
+    // The same file scores with and without the file of descriptions.
+    let score = |more: &str| folder.json(&format!("score model.json claims.csv --events patient,icd --rollup map.csv{more}"));
+    let log_likelihood = score("")["log_likelihood"].as_f64().unwrap();
+    assert_eq!(score(" --descriptions names.csv:code,name")["log_likelihood"].as_f64(), Some(log_likelihood));
+    assert!(log_likelihood < 0.0 && score("")["rows"] == 400);
+    folder.succeed("infer model.json claims.csv --events patient,icd --rollup map.csv -o posteriors.csv");
+    assert!(folder.text("posteriors.csv").starts_with("patient,"));
+}
+
+#[test]
+fn filters_choose_items_and_rows_and_say_so() {
+    let folder = claims();
+    let read = |more: &str| {
+        let outcome = folder.run(&format!("describe claims.csv --events patient,icd {more} --json"));
+        let notes = outcome.stderr.clone();
+        let json: serde_json::Value = serde_json::from_str(&outcome.success(more)).unwrap();
+        (names(&json).len(), json["rows"].as_u64().unwrap(), notes)
+    };
+    // Filters of items and times leave rows of zeros.
+    assert_eq!((read("").0, read("").1), (8, 400));
+    assert_eq!((read("--codes 25*").0, read("--codes 25*").1), (2, 400));
+    let (n_items, n_rows, _) = read("--time day --since 2015 --until 2016-06");
+    assert!(n_items == 8 && n_rows == 400);
+    let (n_items, n_rows, notes) = read("--coverage 0.5 --min-items 2");
+    assert!(n_items < 8 && n_rows < 400, "{n_items} {n_rows}");
+    assert!(notes.contains("of 400 rows have at least 2 items") && notes.contains("make 50% of all occurrences"), "{notes}");
+    assert!(read("--max-share 0.3").0 < 8 || read("--max-share 0.2").0 < 8);
+    folder.write("ids.txt", b"3\n1\nnobody\n");
+    let (_, n_rows, notes) = read("--subjects ids.txt");
+    assert!(n_rows == 3 && notes.contains("1 of them has no event and is a row of zeros"), "{notes}");
+}
+
+#[test]
+fn mistakes_in_files_and_filters_of_codes_are_explained() {
+    let folder = claims();
+    folder.write("other.csv", b"item,group\nx,1\ny,2\n");
+    folder.write("three.csv", b"a,b,c\n1,2,3\n");
+    folder.write("empty.txt", b"\n");
+    folder.write("matrix.csv", b"a,b,c\n0,1,0\n1,1,0\n1,0,1\n");
+    folder.write("circle.csv", b"child,parent\na,b\nb,a\n");
+    folder.succeed("learn claims.csv --events patient,icd --rollup map.csv --structure clnj -o model.json");
+    for (arguments, parts) in [
+        (
+            "describe claims.csv --events patient,icd --rollup map.csv:item,phecode",
+            vec!["map.csv has no column \"phecode\"", "--rollup"],
+        ),
+        ("describe claims.csv --events patient,icd --rollup other.csv", vec!["none of its 2 items", "\"250.01\"", "ITEM,GROUP"]),
+        ("describe claims.csv --events patient,icd --rollup three.csv", vec!["three.csv", "3 columns"]),
+        (
+            "describe claims.csv --events patient,icd --descriptions other.csv:item,group",
+            vec!["none of its 2 items", "ITEM,TEXT"],
+        ),
+        ("describe claims.csv --events patient,icd --codes X*", vec!["--codes", "matches none of the 8 items"]),
+        ("describe claims.csv --events patient,icd --min-rows 1000", vec!["no item remains", "8 in fewer than 1000 rows"]),
+        ("describe claims.csv --events patient,icd --min-items 9", vec!["--min-items", "no row has 9"]),
+        ("describe claims.csv --events patient,icd --coverage 70", vec!["--coverage", "such as 0.9"]),
+        ("describe claims.csv --events patient,icd --since 2015", vec!["--time"]),
+        ("describe claims.csv --events patient,icd --time day --since 4.3.2015", vec!["--since", "2021-03-04"]),
+        ("describe claims.csv --events patient,icd --time icd --since 2015", vec!["is not a time"]),
+        ("describe claims.csv --events patient,icd --subjects empty.txt", vec!["empty.txt"]),
+        ("describe matrix.csv --coverage 0.9", vec!["--coverage", "table of columns"]),
+        ("describe claims.csv --meds", vec!["--meds", "not a folder"]),
+        ("compare model.json --reference groups.csv:child", vec!["--reference", "at least one group"]),
+        ("compare model.json --reference other.csv", vec!["are in the reference hierarchy"]),
+        ("compare model.json --reference three.csv", vec!["three.csv", "a, b, c"]),
+        ("compare model.json --reference circle.csv", vec!["its own ancestor"]),
+        ("compare model.json", vec!["ESTIMATE"]),
+    ] {
+        let outcome = folder.run(arguments);
+        assert_eq!(outcome.code, Some(2), "{arguments}: {}", outcome.stderr);
+        for part in parts {
+            assert!(outcome.stderr.contains(part), "{arguments}: {part}: {}", outcome.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_hierarchy_agrees_with_the_tree_of_its_groups_and_unknown_variables_are_listed() {
+    let folder = claims();
+    folder.succeed(&format!("learn {ROLLED} -o model.json"));
+    let found = folder.json("compare model.json --reference groups.csv");
+    assert_eq!((found["variables"].as_u64(), found["groups"].as_u64()), (Some(6), Some(2)));
+    for measure in ["nearest_same_group", "same_group_auc", "triplets"] {
+        assert!(found[measure].as_f64().unwrap() > 0.9, "{found}");
+    }
+    folder.write("fewer.csv", b"250,endocrine\n272,endocrine\n401,heart\n402,heart\n");
+    let outcome = folder.run("compare model.json --reference fewer.csv");
+    assert!(outcome.stderr.contains("2 of 6 variables are not in fewer.csv"), "{}", outcome.stderr);
+    assert!(outcome.success("compare").contains("nearest in its group"));
+}
+
+#[test]
+fn linkages_are_learners_and_their_dendrograms_are_exported() {
+    let folder = claims();
+    for name in ["average-linkage", "complete-linkage", "single-linkage"] {
+        let learned = folder.json(&format!("learn {ROLLED} --structure {name} -o {name}.json"));
+        assert_eq!(learned["hidden"], 4, "{learned}");
+        folder.succeed(&format!("export {name}.json --format linkage -o {name}.csv"));
+        let text = folder.text(&format!("{name}.csv"));
+        let rows: Vec<Vec<f64>> = text
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.starts_with("left"))
+            .map(|line| line.split(',').map(|field| field.parse().unwrap()).collect())
+            .collect();
+        assert!(rows.len() == 5 && rows.last().unwrap()[3] == 6.0, "{text}");
+        assert!(rows.is_sorted_by(|a, b| a[2] <= b[2]), "{text}");
+        assert!(text.starts_with("# 0 Diabetes mellitus\n"), "{text}");
+    }
+}
+
+/// Writes a table of texts as Parquet.
+fn parquet(folder: &Folder, path: &str, text: &str) {
+    let path = folder.path(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let mut writer = ResultWriter::create(&path, &names).unwrap();
+    for line in lines {
+        let values: Vec<Value<'_>> = line.split(',').map(Value::Text).collect();
+        writer.write_row(&values).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_meds_folder_is_read_with_descriptions_splits_and_times() {
+    let folder = Folder::new();
+    let mut shards = [String::from("subject_id,time,code,numeric_value\n"), String::from("subject_id,time,code,numeric_value\n")];
+    let mut splits = "subject_id,split\n".to_owned();
+    for subject in 0..90_u32 {
+        // Ids of a shard increase, but not from shard to shard.
+        let shard = &mut shards[(subject % 2) as usize];
+        for (code, step) in
+            [("ICD9CM//250", 2), ("ICD9CM//401", 3), ("ICD10CM//E11", 2), ("LAB//GLUCOSE", 1), ("ICD9CM//999", 45)]
+        {
+            if subject % step == 0 {
+                *shard += &format!("{subject},20{:02}-01-01T00:00:00,{code},1.5\n", 10 + subject % 5);
+            }
+        }
+        splits += &format!("{subject},{}\n", ["train", "tuning", "held_out"][(subject / 30) as usize]);
+    }
+    parquet(&folder, "meds/data/train/0.parquet", &shards[0]);
+    parquet(&folder, "meds/data/train/1.parquet", &shards[1]);
+    let without = folder.run("describe --meds meds --json");
+    assert!(without.stderr.contains("codes.parquet is not there"), "{}", without.stderr);
+    assert!(without.stderr.contains("3 vocabularies: ICD9CM//* (2)"), "{}", without.stderr);
+    parquet(
+        &folder,
+        "meds/metadata/codes.parquet",
+        "code,description,parent_codes\nICD9CM//250,Diabetes,X//D\nICD10CM//E11,Diabetes,X//D\nICD9CM//401,Hypertension,\n",
+    );
+    parquet(&folder, "meds/metadata/subject_splits.parquet", &splits);
+    folder.write("meds/metadata/dataset.json", b"{}");
+    let json = folder.json("describe --meds meds --codes ICD*");
+    assert_eq!(json["rows"], 90);
+    // In 2 of 90 rows, ICD9CM//999 is too rare; two codes have one description.
+    assert_eq!(names(&json), ["Diabetes (ICD10CM//E11)", "Diabetes (ICD9CM//250)", "Hypertension"]);
+    assert_eq!(folder.json("describe --meds meds --subject-split tuning --min-rows 1")["rows"], 30);
+    folder.write("roll.csv", b"item,group\nX//D,diabetes\n");
+    let rolled = folder.json("describe --meds meds --rollup roll.csv --unmapped drop");
+    assert_eq!(names(&rolled), ["diabetes"]);
+    let outcome = folder.run("describe --meds meds --subject-split test");
+    assert!(outcome.code == Some(2) && outcome.stderr.contains("held_out (30)"), "{}", outcome.stderr);
+    folder.succeed("learn --meds meds --codes ICD* --structure chow-liu -o model.json");
+    folder.succeed("infer model.json --meds meds --map -o states.csv");
+    assert!(folder.text("states.csv").starts_with("subject_id"));
+    // A subject in two files is joined, and both files are named.
+    parquet(&folder, "meds/data/train/2.parquet", "subject_id,time,code,numeric_value\n4,2012-01-01T00:00:00,ICD9CM//401,\n");
+    let outcome = folder.run("describe --meds meds --json");
+    assert!(outcome.stderr.contains("\"4\" in ") && outcome.stderr.contains("2.parquet"), "{}", outcome.stderr);
+    let json: serde_json::Value = serde_json::from_str(&outcome.success("describe")).unwrap();
+    assert_eq!(json["rows"], 90);
+    std::fs::remove_dir_all(folder.path("meds/data")).unwrap();
+    let outcome = folder.run("describe --meds meds");
+    assert!(outcome.code == Some(2) && outcome.stderr.contains("no folder \"data\""), "{}", outcome.stderr);
+}
+
+#[test]
+fn an_omop_folder_is_read_with_names_and_ancestors() {
+    let folder = Folder::new();
+    let mut events = "condition_occurrence_id,person_id,condition_concept_id,condition_start_date\n".to_owned();
+    for person in 0..80_u32 {
+        for (concept, step) in [(201_826, 2), (201_254, 3), (320_128, 2)] {
+            if person % step == 0 {
+                events += &format!("{},{person},{concept},2019-05-0{}\n", person * 10 + step, 1 + person % 9);
+            }
+        }
+    }
+    std::fs::create_dir(folder.path("omop")).unwrap();
+    folder.write("omop/CONDITION_OCCURRENCE.csv", events.as_bytes());
+    // Vocabulary files are separated by tabs, whatever their ending says.
+    folder.write("omop/CONCEPT.csv", b"concept_id\tconcept_name\tdomain_id\n201826\tType 2 diabetes\tCondition\n201254\tType 1 diabetes\tCondition\n320128\tHypertension\tCondition\n");
+    folder.write(
+        "omop/CONCEPT_ANCESTOR.csv",
+        b"ancestor_concept_id\tdescendant_concept_id\tmin_levels_of_separation\n201820\t201826\t1\n201820\t201254\t1\n1\t201826\t4\n",
+    );
+    let json = folder.json("describe --omop omop");
+    assert_eq!(names(&json), ["Type 1 diabetes", "Type 2 diabetes", "Hypertension"]);
+    folder.write("roll.csv", b"item,group\n201820,diabetes\n1,everything\n");
+    let json = folder.json("describe --omop omop --rollup roll.csv");
+    assert_eq!(names(&json), ["diabetes", "Hypertension"]);
+    assert_eq!(folder.json("describe --omop omop --since 2019-05-05 --min-rows 1")["rows"], 53);
+    std::fs::remove_file(folder.path("omop/CONDITION_OCCURRENCE.csv")).unwrap();
+    let outcome = folder.run("describe --omop omop");
+    assert!(outcome.code == Some(2) && outcome.stderr.contains("condition_occurrence"), "{}", outcome.stderr);
+}

@@ -1,0 +1,184 @@
+//! Columns that become one: the items of a group (ICD codes of a phecode). Unlike [`super::group`], members are not kept apart.
+//!
+//! An item listed under several groups belongs to the first. Items that are not listed may follow an ancestor that is (`inheritance`).
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::group::Groups;
+use super::inheritance::Inheritance;
+use super::item_file::ItemFile;
+use super::notes::shown;
+use super::options::ReadOptions;
+use crate::counted;
+use crate::error::{Error, Place, Result, Shortened};
+
+/// What becomes of the columns of a table.
+#[derive(Debug)]
+pub(super) struct Rollup {
+    /// The names that remain, in the order of their first column.
+    pub(super) names: Vec<String>,
+    /// For each column of the file, its place among them; `None` if it is dropped.
+    pub(super) targets: Vec<Option<u32>>,
+    /// Whether a name is that of a group.
+    pub(super) is_group: Vec<bool>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Rollup {
+    /// Decides about the columns of a file that are read; `place` names it.
+    ///
+    /// # Errors
+    /// If the file of groups cannot be read, or none of its items is a column.
+    pub(super) fn of(names: &[String], is_read: &[bool], options: &ReadOptions, place: &Place) -> Result<Option<Self>> {
+        let Some(file) = &options.rollup else { return Ok(None) };
+        let mut groups = Groups::read_as(file, "read.rollup")?;
+        let n_items = groups.group_of.len();
+        let n_inherited = match &options.inheritance {
+            Some(inheritance) => inherit(names, &mut groups, inheritance),
+            None => 0,
+        };
+        let mut rollup = Self { names: Vec::new(), targets: vec![None; names.len()], is_group: Vec::new(), notes: Vec::new() };
+        let mut place_of: HashMap<&str, u32> = HashMap::new();
+        let (mut alone, mut ambiguous, mut n_used) = (Vec::new(), Vec::new(), 0);
+        // A column that has the name of a group belongs to it.
+        let is_group: std::collections::HashSet<&str> = groups.group_of.values().map(String::as_str).collect();
+        for (ix, name) in names.iter().enumerate().filter(|(ix, _)| is_read[*ix]) {
+            let group = groups.group_of.get(name).map(String::as_str).or_else(|| is_group.get(name.as_str()).copied());
+            n_used += usize::from(group.is_some());
+            if groups.ambiguous.contains(name) {
+                ambiguous.push(name.as_str());
+            }
+            if group.is_none() {
+                alone.push(name.as_str());
+                if options.drop_unmapped {
+                    continue;
+                }
+            }
+            let called = group.unwrap_or(name);
+            let target = *place_of.entry(called).or_insert_with(|| {
+                rollup.names.push(called.to_owned());
+                rollup.is_group.push(group.is_some());
+                rollup.names.len() as u32 - 1
+            });
+            rollup.targets[ix] = Some(target);
+        }
+        if n_used == 0 {
+            return Err(unused(file, n_items, &alone, &groups, place));
+        }
+        rollup.note(file, n_used, n_inherited, &alone, &ambiguous, &groups, options.drop_unmapped);
+        Ok(Some(rollup))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn note(
+        &mut self,
+        file: &ItemFile,
+        n_used: usize,
+        n_inherited: usize,
+        alone: &[&str],
+        ambiguous: &[&str],
+        groups: &Groups,
+        is_dropped: bool,
+    ) {
+        let path = file.path.display();
+        let n_groups = self.is_group.iter().filter(|&&is_group| is_group).count();
+        let followed = if n_inherited == 0 { String::new() } else { format!(" ({n_inherited} of them through an ancestor)") };
+        self.notes.push(format!("{path}: {}{followed} become {}", counted(n_used, "item"), counted(n_groups, "group")));
+        if !ambiguous.is_empty() {
+            let (are, they) = if ambiguous.len() == 1 { ("is", "it counts") } else { ("are", "they count") };
+            let what = format!("{} {are} in several groups; {they} in the one listed first", counted(ambiguous.len(), "item"));
+            self.notes.push(format!("{path}: {what}: {}", shown(ambiguous)));
+        }
+        if !alone.is_empty() {
+            let (have, stay) = match (alone.len(), is_dropped) {
+                (1, false) => ("has", "stays as it is"),
+                (_, false) => ("have", "stay as they are"),
+                (1, true) => ("has", "is dropped"),
+                (_, true) => ("have", "are dropped"),
+            };
+            self.notes.push(format!(
+                "{path}: {} {have} no group and {stay}: {}{}",
+                counted(alone.len(), "item"),
+                shown(alone),
+                groups.padded_hint(alone)
+            ));
+        }
+    }
+}
+
+fn unused(file: &ItemFile, n_items: usize, alone: &[&str], groups: &Groups, place: &Place) -> Error {
+    let problem = format!(
+        "none of its {} is in {place}, which has {}; name the columns of the item and of the group, as in `read.rollup` {}:ITEM,GROUP{}",
+        counted(n_items, "item"),
+        shown(alone),
+        file.path.display(),
+        groups.padded_hint(alone)
+    );
+    Error::data(Place::file(&file.path), problem)
+}
+
+/// Gives the group of the nearest listed ancestor to names that are not listed.
+fn inherit(names: &[String], groups: &mut Groups, inheritance: &Inheritance) -> usize {
+    let found: BTreeMap<&String, String> = names
+        .iter()
+        .filter(|name| !groups.group_of.contains_key(*name))
+        .filter_map(|name| {
+            let ancestor = inheritance.nearest(name, |ancestor| groups.group_of.contains_key(ancestor))?;
+            Some((name, groups.group_of[ancestor].clone()))
+        })
+        .collect();
+    let n_found = found.len();
+    groups.group_of.extend(found.into_iter().map(|(name, group)| (name.clone(), group)));
+    n_found
+}
+
+/// Reads the descriptions of items; a note says which of the names have none.
+pub(super) fn read_descriptions(file: &ItemFile) -> Result<HashMap<String, String>> {
+    let purpose = super::item_file::Purpose {
+        option: "read.descriptions",
+        items: &["item", "code", "concept_id"],
+        others: &["text", "description", "concept_name"],
+    };
+    let mut descriptions = HashMap::new();
+    for [item, text] in super::item_file::read_pairs(file, &purpose)? {
+        // Line breaks and tabs would break what is printed.
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        descriptions.entry(item).or_insert(text);
+    }
+    Ok(descriptions)
+}
+
+/// Says how many names of a schema have no description.
+///
+/// # Errors
+/// If none has one.
+pub(super) fn note_undescribed<'a>(
+    names: impl Iterator<Item = &'a str>,
+    file: &ItemFile,
+    descriptions: &HashMap<String, String>,
+) -> Result<Option<String>> {
+    let (with, without): (Vec<&str>, Vec<&str>) = names.partition(|name| descriptions.contains_key(*name));
+    let path = file.path.display();
+    if with.is_empty() {
+        let problem = format!(
+            "none of its {} is an item of the data, which has {}; name its columns, as in `read.descriptions` {path}:ITEM,TEXT",
+            counted(descriptions.len(), "item"),
+            shown(&without)
+        );
+        return Err(Error::data(Place::file(&file.path), problem));
+    }
+    let have = if without.len() == 1 { "has" } else { "have" };
+    Ok((!without.is_empty())
+        .then(|| format!("{path}: {} {have} no description: {}", counted(without.len(), "item"), shown(&without))))
+}
+
+impl Groups {
+    /// A hint if names would match with leading zeros, which programs that read codes as numbers drop.
+    pub(super) fn padded_hint(&self, alone: &[&str]) -> String {
+        let padded = |name: &str| (1..=2).map(|n_zeros| "0".repeat(n_zeros) + name).find(|code| self.group_of.contains_key(code));
+        let mut found = alone.iter().filter_map(|name| Some((name, padded(name)?)));
+        let Some((name, code)) = found.next() else { return String::new() };
+        let (name, code) = (Shortened(name), Shortened(&code));
+        format!("; {} of them would be found with leading zeros, such as {name:?} as {code:?}", found.count() + 1)
+    }
+}

@@ -1,0 +1,119 @@
+//! Events between two times. Times are written as ISO 8601 (`2021-03-04`, `2021-03-04T12:30:05`), so that their texts sort as they do.
+
+use super::cell::Cell;
+use crate::error::{Error, Result, Shortened};
+
+/// The column of the times of events, and the times between which they count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TimeFilter {
+    /// The column of times.
+    pub column: Option<String>,
+    /// The first time: a year, a month, a day, or a day and a time.
+    pub since: Option<String>,
+    /// The last time; of a year, a month or a day all of it counts.
+    pub until: Option<String>,
+}
+
+impl TimeFilter {
+    /// Whether events are chosen by their times.
+    pub(super) fn is_set(&self) -> bool {
+        self.since.is_some() || self.until.is_some()
+    }
+
+    /// The bounds, checked; `None` if there are none.
+    pub(super) fn bounds(&self) -> Result<Option<Bounds>> {
+        let bound = |option: &str, text: &Option<String>| match text {
+            None => Ok(None),
+            Some(text) => match normal(text) {
+                Some(text) => Ok(Some(text)),
+                None => Err(Error::option(
+                    option,
+                    format!("{text:?} is not a date such as 2021, 2021-03, 2021-03-04 or 2021-03-04T12:30"),
+                )),
+            },
+        };
+        let (since, until) = (bound("read.since", &self.since)?, bound("read.until", &self.until)?);
+        if let (Some(since), Some(until)) = (&since, &until)
+            && since.as_bytes() > until.as_bytes()
+            && !since.starts_with(until.as_str())
+        {
+            return Err(Error::option("read.until", format!("{until} is before {since}, the first time")));
+        }
+        Ok(self.is_set().then_some(Bounds { since, until }))
+    }
+}
+
+/// Checked bounds of times.
+#[derive(Debug)]
+pub(super) struct Bounds {
+    since: Option<String>,
+    until: Option<String>,
+}
+
+impl Bounds {
+    /// Whether a time is between the bounds; one that is missing is not.
+    ///
+    /// # Errors
+    /// What is wrong with a cell that is not a time.
+    pub(super) fn include(&self, cell: Cell<'_>) -> Result<bool, String> {
+        let text = match cell {
+            Cell::Missing => return Ok(false),
+            Cell::Text(text) if super::cell::is_missing(text) => return Ok(false),
+            Cell::Text(text) => std::str::from_utf8(text).ok().and_then(normal).ok_or_else(|| {
+                let text = String::from_utf8_lossy(text).into_owned();
+                format!("{:?} is not a time such as 2021-03-04 or 2021-03-04T12:30:05", Shortened(&text))
+            })?,
+            _ => return Err("a number is not a time; write times as 2021-03-04 or 2021-03-04T12:30:05".to_owned()),
+        };
+        let after = self.since.as_ref().is_none_or(|since| text.as_str() >= since.as_str());
+        let before = self.until.as_ref().is_none_or(|until| text.get(..until.len()).unwrap_or(&text) <= until.as_str());
+        Ok(after && before)
+    }
+}
+
+/// A time with a T between day and hour; `None` if the text is no time.
+fn normal(text: &str) -> Option<String> {
+    let text = text.trim();
+    let is_there = |at: usize, wanted: &dyn Fn(u8) -> bool| text.as_bytes().get(at).is_none_or(|&byte| wanted(byte));
+    let digits = [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15].iter().all(|&at| is_there(at, &|byte| byte.is_ascii_digit()));
+    let marks = is_there(4, &|byte| byte == b'-')
+        && is_there(7, &|byte| byte == b'-')
+        && is_there(10, &|byte| byte == b'T' || byte == b' ')
+        && is_there(13, &|byte| byte == b':');
+    let field = |range: std::ops::Range<usize>| text.get(range).map(|field| field.parse::<u32>().unwrap_or(99));
+    let fields =
+        field(5..7).is_none_or(|month| (1..=12).contains(&month)) && field(8..10).is_none_or(|day| (1..=31).contains(&day));
+    let is_whole = matches!(text.len(), 4 | 7 | 10) || text.len() >= 13;
+    (digits && marks && fields && is_whole && text.is_ascii()).then(|| text.replacen(' ', "T", 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn included(since: Option<&str>, until: Option<&str>, text: &str) -> bool {
+        let filter = TimeFilter { column: None, since: since.map(str::to_owned), until: until.map(str::to_owned) };
+        filter.bounds().unwrap().unwrap().include(Cell::Text(text.as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn bounds_include_all_of_their_year_month_or_day() {
+        assert!(included(Some("2021"), None, "2021-01-01"));
+        assert!(!included(Some("2021"), None, "2020-12-31T23:59:59"));
+        assert!(included(None, Some("2021-03"), "2021-03-31 23:59:59"));
+        assert!(!included(None, Some("2021-03"), "2021-04-01"));
+        assert!(included(Some("2021-03-04"), Some("2021-03-04"), "2021-03-04T12:30:05.25"));
+        assert!(!included(Some("2021-03-04"), Some("2021-03-04"), ""));
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for text in ["4.3.2021", "03/04/2021", "2021-13-01", "202", "2021-3-4", "yesterday"] {
+            let filter = TimeFilter { since: Some(text.to_owned()), ..TimeFilter::default() };
+            assert!(filter.bounds().is_err(), "{text}");
+        }
+        let filter = TimeFilter { since: Some("2021".to_owned()), until: Some("2020".to_owned()), ..TimeFilter::default() };
+        assert!(filter.bounds().is_err());
+    }
+}

@@ -1,0 +1,528 @@
+//! A tree beside a hierarchy of its variables that people made: chapters of diagnoses, phecodes, concepts.
+//!
+//! The hierarchy is rooted, and all variables are its leaves. Measures that need a distance take that of the model: `−½ ln φ²` of each pair
+//! ([`LatentTree::implied_distances`](crate::model::LatentTree::implied_distances)) where all variables are labels, and path lengths otherwise.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::data::{read_columns, table_columns};
+use crate::error::{Error, Place, Result};
+use crate::format::View;
+use crate::tree::{Edge, Node, Split, Tree};
+use crate::{NodeIx, counted};
+
+/// Triples and quartets that are looked at, if there are more.
+const SAMPLED: usize = 200_000;
+/// The distance of variables in different trees of a forest, in edges.
+const FAR: u32 = 1 << 20;
+
+/// A hierarchy: the parent of each item, and of each parent.
+#[derive(Debug, Clone, Default)]
+pub struct Hierarchy {
+    parent_of: BTreeMap<String, String>,
+}
+
+impl Hierarchy {
+    /// From pairs of a child and its parent; of several parents the first counts.
+    ///
+    /// # Errors
+    /// [`Error::Tree`] if an item is its own ancestor.
+    pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self> {
+        let mut hierarchy = Self::default();
+        for (child, parent) in pairs {
+            if child != parent && !child.is_empty() && !parent.is_empty() {
+                hierarchy.parent_of.entry(child).or_insert(parent);
+            }
+        }
+        let mut is_sound: HashSet<&str> = HashSet::new();
+        for start in hierarchy.parent_of.keys() {
+            let mut above: HashSet<&str> = HashSet::new();
+            let mut at = start.as_str();
+            while !is_sound.contains(at) {
+                if !above.insert(at) {
+                    return Err(Error::tree(format!("{at:?} is its own ancestor in the reference hierarchy")));
+                }
+                let Some(parent) = hierarchy.parent_of.get(at) else { break };
+                at = parent;
+            }
+            is_sound.extend(above);
+        }
+        Ok(hierarchy)
+    }
+
+    /// Reads a table of items: columns from the item to its highest group, such as `code`, `chapter`. Unless they are named, columns called
+    /// `child` and `parent`, `code` and `parent_codes` (MEDS) or `item` and `group` are taken, or the only two.
+    ///
+    /// # Errors
+    /// If the file cannot be read, lacks a column, or an item is its own ancestor.
+    pub fn read(path: &Path, columns: Option<&[String]>) -> Result<Self> {
+        let names = table_columns(path)?;
+        let usual = [["child", "parent"], ["code", "parent_codes"], ["item", "group"]];
+        let has = |name: &str| names.iter().any(|it| it.eq_ignore_ascii_case(name));
+        let wanted: Vec<String> = match columns {
+            Some(columns) => columns.to_vec(),
+            None => match usual.iter().find(|pair| pair.iter().all(|name| has(name))) {
+                Some(pair) => pair.iter().map(|&name| name.to_owned()).collect(),
+                None if names.len() == 2 => names.clone(),
+                None => {
+                    let problem = format!(
+                        "it has the columns {}; name those from the item to its highest group, as in {}:{}",
+                        names.join(", "),
+                        path.display(),
+                        names.iter().take(2).map(String::as_str).collect::<Vec<_>>().join(",")
+                    );
+                    return Err(Error::data(Place::file(path), problem));
+                }
+            },
+        };
+        if let Some(absent) = wanted.iter().find(|name| !has(name)) {
+            let problem = format!("it has no column {absent:?}; it has {}", names.join(", "));
+            return Err(Error::data(Place::file(path), problem));
+        }
+        let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+        let mut pairs = Vec::new();
+        for row in read_columns(path, &wanted)? {
+            let mut way: Vec<String> = row.iter().map(|cell| first_of_list(cell)).filter(|cell| !cell.is_empty()).collect();
+            way.dedup();
+            if row.first().is_some_and(|item| !item.is_empty()) {
+                pairs.extend(way.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())));
+            }
+        }
+        Self::new(pairs).map_err(|error| error.in_file(path))
+    }
+
+    /// The same, with each item that is not listed, and each listed one, below its longest proper prefix that is an item: 250.11 below 250.1,
+    /// and that below 250.
+    #[must_use]
+    pub fn with_prefixes(mut self) -> Self {
+        let items: Vec<String> = self.parent_of.keys().cloned().collect();
+        for item in &items {
+            let ends = item.char_indices().map(|(at, _)| at).rev().filter(|&at| at > 0);
+            let mut prefixes = ends.map(|at| item[..at].trim_end_matches('.'));
+            if let Some(prefix) = prefixes.find(|prefix| self.parent_of.contains_key(*prefix)) {
+                self.parent_of.insert(item.clone(), prefix.to_owned());
+            }
+        }
+        self
+    }
+
+    fn knows(&self, item: &str) -> bool {
+        self.parent_of.contains_key(item)
+    }
+
+    /// Ancestors of an item, nearest first.
+    fn above<'a>(&'a self, item: &str) -> impl Iterator<Item = &'a str> {
+        let next = |name: &str| self.parent_of.get(name).map(String::as_str);
+        std::iter::successors(next(item), move |name| self.parent_of.get(*name).map(String::as_str))
+    }
+}
+
+/// The first of several parents, which are written as `[a, b]`.
+fn first_of_list(cell: &str) -> String {
+    match cell.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(inner) => inner.split(',').next().unwrap_or_default().trim().to_owned(),
+        None => cell.trim().to_owned(),
+    }
+}
+
+/// How a tree agrees with a hierarchy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agreement {
+    /// Variables that both have.
+    pub n_variables: usize,
+    /// Variables of the tree that the hierarchy does not have; they are left out.
+    pub unknown: Vec<String>,
+    /// Splits that only one of the two has; those that cut off a single variable do not count.
+    pub robinson_foulds: usize,
+    /// The same divided by the number of splits of both.
+    pub robinson_foulds_normalized: f64,
+    /// The same divided by p²; Huang et al. 2020, Table 3, have figures of this size, and do not say how they are normalised.
+    pub robinson_foulds_huang: f64,
+    /// Splits of the hierarchy, and how many of them the tree has.
+    pub n_reference_splits: usize,
+    /// Splits that both have.
+    pub n_matched_splits: usize,
+    /// Share of the triples of which the hierarchy joins two first that the tree's distances join alike.
+    pub triplets: Option<f64>,
+    /// Share of the quartets that the hierarchy divides two and two that the tree divides alike; one that it does not divide counts a third.
+    pub quartets: Option<f64>,
+    /// Groups of the hierarchy: the highest nodes that do not hold all variables.
+    pub n_groups: usize,
+    /// Share of the variables, of those whose group has others, whose nearest variable is in their group.
+    pub nearest_same_group: Option<f64>,
+    /// The same for a variable drawn at random.
+    pub nearest_by_chance: Option<f64>,
+    /// Area under the curve of "same group" by distance: the probability that two variables of a group are closer than two of different ones.
+    pub same_group_auc: Option<f64>,
+}
+
+/// Compares a tree or model with a hierarchy. `code_of` gives what the hierarchy calls a variable.
+///
+/// # Errors
+/// [`Error::Tree`] if fewer than three variables are in the hierarchy, or the tree has no lengths.
+pub fn agreement<'a>(
+    what: impl Into<View<'a>>,
+    hierarchy: &Hierarchy,
+    code_of: impl Fn(&str) -> String,
+    seed: u64,
+) -> Result<Agreement> {
+    let view = what.into();
+    let tree = view.with_lengths();
+    let observed: Vec<NodeIx> = tree.node_ixs().filter(|&node| tree.is_observed(node)).collect();
+    let codes: Vec<String> = observed.iter().map(|&node| code_of(tree.name(node))).collect();
+    let known: Vec<usize> = (0..observed.len()).filter(|&ix| hierarchy.knows(&codes[ix])).collect();
+    let unknown: Vec<String> = (0..observed.len()).filter(|ix| !known.contains(ix)).map(|ix| codes[ix].clone()).collect();
+    if known.len() < 3 {
+        let problem = format!(
+            "{} of the tree's {} are in the reference hierarchy ({}, …); are its items the codes of the data?",
+            known.len(),
+            counted(observed.len(), "variable"),
+            codes.iter().take(3).map(|code| format!("{code:?}")).collect::<Vec<_>>().join(", ")
+        );
+        return Err(Error::tree(problem));
+    }
+    let items: Vec<&str> = known.iter().map(|&ix| codes[ix].as_str()).collect();
+    let reference = reference_tree(hierarchy, &items)?;
+    let estimate = restricted(&tree, &known.iter().map(|&ix| observed[ix]).collect::<Vec<_>>(), &items)?;
+    let (a, b) = (splits(&reference), splits(&estimate));
+    let n_matched = a.iter().filter(|split| b.contains(split)).count();
+    let distance = a.len() + b.len() - 2 * n_matched;
+    let p = items.len();
+    let distances = distances(&view, &tree, &known)?;
+    let steps = [&reference, &estimate].map(|tree| edge_counts(tree, &items));
+    let depths = common_depths(hierarchy, &items);
+    let groups = groups(hierarchy, &items);
+    let (nearest, by_chance) = nearest_same_group(&distances, &groups);
+    Ok(Agreement {
+        n_variables: p,
+        unknown,
+        robinson_foulds: distance,
+        robinson_foulds_normalized: if a.is_empty() && b.is_empty() { 0.0 } else { distance as f64 / (a.len() + b.len()) as f64 },
+        robinson_foulds_huang: distance as f64 / (p * p) as f64,
+        n_reference_splits: a.len(),
+        n_matched_splits: n_matched,
+        triplets: triplets(&depths, &distances, p, seed),
+        quartets: quartets(&steps[0], &steps[1], p, seed),
+        n_groups: groups.iter().collect::<HashSet<_>>().len(),
+        nearest_same_group: nearest,
+        nearest_by_chance: by_chance,
+        same_group_auc: same_group_auc(&distances, &groups),
+    })
+}
+
+/// The hierarchy of some items as a tree with these as leaves.
+fn reference_tree(hierarchy: &Hierarchy, items: &[&str]) -> Result<Tree> {
+    let mut nodes: Vec<Node> = items.iter().map(|item| Node { name: (*item).to_owned(), observed: true }).collect();
+    let mut place: HashMap<&str, usize> = HashMap::new();
+    let mut edges = Vec::new();
+    let inner = |name: &'_ str, nodes: &mut Vec<Node>| {
+        nodes.push(Node { name: format!("\u{0}{name}"), observed: false });
+        nodes.len() - 1
+    };
+    let is_item: HashSet<&str> = items.iter().copied().collect();
+    let has_below: HashSet<&str> = items.iter().flat_map(|item| hierarchy.above(item)).collect();
+    let root = inner("\u{0}", &mut nodes);
+    for (leaf, item) in items.iter().enumerate() {
+        // An item with others below it is a leaf at its own inner node.
+        let own = Some(*item).filter(|item| is_item.contains(item) && has_below.contains(item));
+        let mut below = leaf;
+        let mut is_new = true;
+        for name in own.into_iter().chain(hierarchy.above(item)) {
+            let known = place.get(name).copied();
+            let at = known.unwrap_or_else(|| inner(name, &mut nodes));
+            edges.push(Edge::with_length(NodeIx::new(below), NodeIx::new(at), 1.0));
+            if known.is_some() {
+                is_new = false;
+                break;
+            }
+            // The names live as long as the hierarchy, or the items.
+            place.insert(name, at);
+            below = at;
+        }
+        if is_new {
+            edges.push(Edge::with_length(NodeIx::new(below), NodeIx::new(root), 1.0));
+        }
+    }
+    Ok(Tree::from_parts(nodes, &edges)?.minimal())
+}
+
+/// The tree of some observed nodes, called by their codes.
+fn restricted(tree: &Tree, kept: &[NodeIx], items: &[&str]) -> Result<Tree> {
+    let code: HashMap<NodeIx, &str> = kept.iter().copied().zip(items.iter().copied()).collect();
+    let nodes = tree.node_ixs().map(|node| match code.get(&node) {
+        Some(item) => Node { name: (*item).to_owned(), observed: true },
+        None => Node { name: format!("\u{0}{}", node.get()), observed: false },
+    });
+    Ok(Tree::from_parts(nodes.collect(), &tree.edges().collect::<Vec<_>>())?.minimal())
+}
+
+/// The splits that part two or more variables from two or more.
+fn splits(tree: &Tree) -> HashSet<Split> {
+    let all = tree.splits();
+    let trivial: HashSet<Split> = all.trivial().collect();
+    all.iter().filter(|split| !trivial.contains(split)).collect()
+}
+
+/// Distances of the known variables, row by row.
+fn distances(view: &View<'_>, tree: &Tree, known: &[usize]) -> Result<Vec<f64>> {
+    let p = known.len();
+    let implied = view.model().and_then(|model| Some((model.implied_distances()?, model.tree().n_observed())));
+    let mut all = vec![0.0; p * p];
+    match implied {
+        Some((implied, n)) => {
+            for (i, &row) in known.iter().enumerate() {
+                known.iter().enumerate().for_each(|(j, &column)| all[i * p + j] = implied[row * n + column]);
+            }
+        }
+        None => {
+            let paths = tree.path_lengths()?;
+            for (i, &row) in known.iter().enumerate() {
+                for (j, &column) in known.iter().enumerate() {
+                    all[i * p + j] = paths.get(row, column).unwrap_or(f64::INFINITY);
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Numbers of edges between all items.
+fn edge_counts(tree: &Tree, items: &[&str]) -> Vec<u32> {
+    let p = items.len();
+    let mut place = vec![None; tree.n_nodes()];
+    for (ix, item) in items.iter().enumerate() {
+        if let Some(node) = tree.find(item) {
+            place[node.get()] = Some(ix);
+        }
+    }
+    let mut counts = vec![FAR; p * p];
+    for (row, item) in items.iter().enumerate() {
+        let Some(start) = tree.find(item) else { continue };
+        let mut stack = vec![(start, start, 0)];
+        while let Some((node, from, steps)) = stack.pop() {
+            if let Some(column) = place[node.get()] {
+                counts[row * p + column] = steps;
+            }
+            stack.extend(tree.links(node).iter().filter(|link| link.to != from).map(|link| (link.to, node, steps + 1)));
+        }
+    }
+    counts
+}
+
+/// Depths of the lowest common ancestors of all pairs.
+fn common_depths(hierarchy: &Hierarchy, items: &[&str]) -> Vec<u32> {
+    let p = items.len();
+    let ways: Vec<Vec<&str>> = items
+        .iter()
+        .map(|item| {
+            let mut way: Vec<&str> = std::iter::once(*item).chain(hierarchy.above(item)).collect();
+            way.reverse();
+            way
+        })
+        .collect();
+    let mut depths = vec![0; p * p];
+    for i in 0..p {
+        for j in 0..p {
+            depths[i * p + j] = ways[i].iter().zip(&ways[j]).take_while(|(a, b)| a == b).count() as u32;
+        }
+    }
+    depths
+}
+
+/// The group of each item: its highest ancestor that not all items have, or itself.
+fn groups<'a>(hierarchy: &'a Hierarchy, items: &[&'a str]) -> Vec<&'a str> {
+    let mut n_below: HashMap<&str, usize> = HashMap::new();
+    for item in items {
+        std::iter::once(*item).chain(hierarchy.above(item)).for_each(|name| *n_below.entry(name).or_insert(0) += 1);
+    }
+    items
+        .iter()
+        .map(|item| {
+            let way = std::iter::once(*item).chain(hierarchy.above(item));
+            way.filter(|name| n_below[name] < items.len()).last().unwrap_or(item)
+        })
+        .collect()
+}
+
+/// Calls `see` with all sets of `K` of `p` items, or with a sample.
+fn sets<const K: usize>(p: usize, seed: u64, mut see: impl FnMut([usize; K])) {
+    let n_sets = (0..K).fold(1.0_f64, |product, ix| product * (p as f64 - ix as f64) / (ix + 1) as f64);
+    if n_sets > SAMPLED as f64 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        for _ in 0..SAMPLED {
+            let mut set = [0; K];
+            let mut filled = 0;
+            while filled < K {
+                let item = rng.random_range(0..p);
+                if !set[..filled].contains(&item) {
+                    set[filled] = item;
+                    filled += 1;
+                }
+            }
+            see(set);
+        }
+        return;
+    }
+    let mut set: [usize; K] = std::array::from_fn(|ix| ix);
+    while p >= K {
+        see(set);
+        let Some(at) = (0..K).rev().find(|&at| set[at] < p - K + at) else { return };
+        set[at] += 1;
+        (at + 1..K).for_each(|next| set[next] = set[next - 1] + 1);
+    }
+}
+
+fn triplets(depths: &[u32], distances: &[f64], p: usize, seed: u64) -> Option<f64> {
+    let (mut n_sets, mut agree) = (0_u64, 0.0);
+    sets::<3>(p, seed, |[a, b, c]| {
+        let pairs = [(a, b), (a, c), (b, c)];
+        let depth = pairs.map(|(i, j)| depths[i * p + j]);
+        let Some(first) = (0..3).find(|&ix| (0..3).all(|other| other == ix || depth[other] < depth[ix])) else { return };
+        n_sets += 1;
+        let length = pairs.map(|(i, j)| distances[i * p + j]);
+        let others = (0..3).filter(|&other| other != first).map(|other| length[other]).fold(f64::INFINITY, f64::min);
+        agree += match length[first].total_cmp(&others) {
+            std::cmp::Ordering::Less => 1.0,
+            std::cmp::Ordering::Equal => 1.0 / 3.0,
+            std::cmp::Ordering::Greater => 0.0,
+        };
+    });
+    (n_sets > 0).then(|| agree / n_sets as f64)
+}
+
+/// Which pair of a quartet belongs together by the four-point condition; `None` if the tree does not divide it.
+fn division(steps: &[u32], p: usize, [a, b, c, d]: [usize; 4]) -> Option<usize> {
+    let at = |i: usize, j: usize| steps[i * p + j];
+    let sums = [at(a, b) + at(c, d), at(a, c) + at(b, d), at(a, d) + at(b, c)];
+    (0..3).find(|&ix| (0..3).all(|other| other == ix || sums[other] > sums[ix]))
+}
+
+fn quartets(reference: &[u32], estimate: &[u32], p: usize, seed: u64) -> Option<f64> {
+    let (mut n_sets, mut agree) = (0_u64, 0.0);
+    sets::<4>(p, seed, |set| {
+        let Some(expected) = division(reference, p, set) else { return };
+        n_sets += 1;
+        agree += match division(estimate, p, set) {
+            Some(found) if found == expected => 1.0,
+            Some(_) => 0.0,
+            None => 1.0 / 3.0,
+        };
+    });
+    (n_sets > 0).then(|| agree / n_sets as f64)
+}
+
+/// The share of variables whose nearest is in their group, and that expected of a random one. Ties count in part.
+fn nearest_same_group(distances: &[f64], groups: &[&str]) -> (Option<f64>, Option<f64>) {
+    let p = groups.len();
+    let (mut n_variables, mut same, mut chance) = (0_u64, 0.0, 0.0);
+    for row in 0..p {
+        let n_others = (0..p).filter(|&other| other != row && groups[other] == groups[row]).count();
+        if n_others == 0 {
+            continue;
+        }
+        let others = || (0..p).filter(|&other| other != row);
+        let nearest = others().map(|other| distances[row * p + other]).fold(f64::INFINITY, f64::min);
+        let tied: Vec<usize> = others().filter(|&other| distances[row * p + other] <= nearest).collect();
+        n_variables += 1;
+        same += tied.iter().filter(|&&other| groups[other] == groups[row]).count() as f64 / tied.len().max(1) as f64;
+        chance += n_others as f64 / (p - 1) as f64;
+    }
+    let share = |sum: f64| (n_variables > 0).then(|| sum / n_variables as f64);
+    (share(same), share(chance))
+}
+
+/// The probability that a pair of one group is closer than one of two groups; ties count half.
+fn same_group_auc(distances: &[f64], groups: &[&str]) -> Option<f64> {
+    let p = groups.len();
+    let mut pairs: Vec<(f64, bool)> =
+        (0..p).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| (distances[i * p + j], groups[i] == groups[j])).collect();
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let n_same = pairs.iter().filter(|pair| pair.1).count() as f64;
+    let n_other = pairs.len() as f64 - n_same;
+    let (mut sum, mut before) = (0.0, 0.0);
+    for tied in pairs.chunk_by(|a, b| a.0 == b.0) {
+        let same = tied.iter().filter(|pair| pair.1).count() as f64;
+        let other = tied.len() as f64 - same;
+        sum += same * (n_other - before - other) + same * other / 2.0;
+        before += other;
+    }
+    (n_same > 0.0 && n_other > 0.0).then(|| sum / (n_same * n_other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Observed;
+
+    fn hierarchy(pairs: &[(&str, &str)]) -> Hierarchy {
+        Hierarchy::new(pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))).unwrap()
+    }
+
+    fn two_groups() -> Hierarchy {
+        hierarchy(&[("a", "A"), ("b", "A"), ("c", "A"), ("d", "B"), ("e", "B"), ("f", "B")])
+    }
+
+    #[test]
+    fn the_hierarchy_itself_agrees_in_everything() {
+        let tree = Tree::from_newick("((a:1,b:1,c:1):1,(d:1,e:1,f:1):1);", &Observed::LeavesOnly).unwrap().minimal();
+        let found = agreement(&tree, &two_groups(), str::to_owned, 0).unwrap();
+        assert_eq!((found.robinson_foulds, found.n_matched_splits, found.n_reference_splits, found.n_groups), (0, 1, 1, 2));
+        for measure in [found.triplets, found.quartets, found.nearest_same_group, found.same_group_auc] {
+            assert_eq!(measure, Some(1.0));
+        }
+        assert_eq!(found.nearest_by_chance, Some(0.4));
+    }
+
+    #[test]
+    fn measures_of_a_wrong_tree_are_those_counted_by_hand() {
+        // c and d have changed places.
+        let tree = Tree::from_newick("((a:1,b:1,d:1):1,(c:1,e:1,f:1):1);", &Observed::LeavesOnly).unwrap().minimal();
+        let found = agreement(&tree, &two_groups(), str::to_owned, 0).unwrap();
+        assert_eq!((found.robinson_foulds, found.robinson_foulds_normalized), (2, 1.0));
+        assert!((found.robinson_foulds_huang - 2.0 / 36.0).abs() < 1e-12);
+        // Pairs at distance 2: ab, ad, bd, ce, cf, ef; the other nine are farther. Same group: ab, ac, bc, de, df, ef.
+        // Of 6 · 9 comparisons, ab and ef win 5 and tie 4; ac, bc, de, df lose 4 and tie 5.
+        let auc = (2.0 * (5.0 + 2.0) + 4.0 * 2.5) / 54.0;
+        assert!((found.same_group_auc.unwrap() - auc).abs() < 1e-12, "{found:?}");
+        // Nearest of a: b and d, tied; of c: e and f, both wrong.
+        assert!((found.nearest_same_group.unwrap() - 2.0 / 6.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn items_that_are_parents_of_others_are_leaves_too_and_unknown_ones_are_listed() {
+        let codes = hierarchy(&[
+            ("250", "endocrine"),
+            ("250.1", "endocrine"),
+            ("250.11", "endocrine"),
+            ("401", "circulatory"),
+            ("401.1", "circulatory"),
+        ]);
+        let codes = codes.with_prefixes();
+        assert_eq!(codes.above("250.11").collect::<Vec<_>>(), ["250.1", "250", "endocrine"]);
+        let tree =
+            Tree::from_newick("(((250:1,250.1:1):1,250.11:1):1,(401:1,401.1:1):1,other:1);", &Observed::LeavesOnly).unwrap();
+        let found = agreement(&tree, &codes, str::to_owned, 0).unwrap();
+        assert_eq!((found.n_variables, found.unknown.as_slice(), found.n_groups), (5, ["other".to_owned()].as_slice(), 2));
+        assert_eq!(found.nearest_same_group, Some(1.0));
+        // The reference has 250.1 with 250.11, the tree 250 with 250.1.
+        assert_eq!((found.n_reference_splits, found.n_matched_splits), (2, 1));
+    }
+
+    #[test]
+    fn circles_and_foreign_hierarchies_are_errors() {
+        assert!(Hierarchy::new([("a", "b"), ("b", "a")].map(|(a, b)| (a.to_owned(), b.to_owned()))).is_err());
+        let tree = Tree::from_newick("(x:1,y:1,z:1);", &Observed::LeavesOnly).unwrap();
+        assert!(agreement(&tree, &two_groups(), str::to_owned, 0).is_err());
+    }
+
+    #[test]
+    fn all_sets_are_seen_once() {
+        let mut seen = HashSet::new();
+        sets::<3>(7, 0, |set| assert!(seen.insert(set) && set.is_sorted()));
+        assert_eq!(seen.len(), 35);
+    }
+}
