@@ -4,11 +4,13 @@
 //! - [`learn`]: a table, moments or distances become a [`Model`](model::Model);
 //! - [`model`]: queries to a model;
 //! - [`moments`]: statistics that can be updated, merged and serialised;
+//! - [`distributed`]: rows that are elsewhere;
 //! - [`command_line`]: the command `latentree`;
 //! - [`worker`]: runs all work on other threads, without holding the interpreter lock, and stops at Ctrl-C;
 //! - [`error`]: conversion of errors.
 
 mod command_line;
+mod distributed;
 mod error;
 mod learn;
 mod model;
@@ -23,6 +25,8 @@ use pyo3::prelude::*;
 mod _latentree {
     #[pymodule_export]
     use super::command_line::run_command_line;
+    #[pymodule_export]
+    use super::distributed::{learn_remote, merge, observe, task_reading};
     #[pymodule_export]
     use super::error::python_message;
     #[pymodule_export]

@@ -24,6 +24,8 @@ pub use read::{
     Carried, FileColumn, KindOverride, Loaded, MemoryRows, MemoryTable, OTHER_LABEL, PartFiles, ReadOptions, Reader,
     TextEncoding, Values, from_sparse_rows, from_values, open,
 };
+#[cfg(feature = "columnar")]
+pub use read::{Look, LookOptions, Looked, Reading, RecordBatches, StreamRows};
 pub use read::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
 pub use remote::{Remote, RemoteRows};
 pub use rows::{CachedRows, JournaledRows, Reopened, Rows};

@@ -45,6 +45,8 @@ mod parts;
 mod plan;
 mod rare;
 mod sparse;
+#[cfg(feature = "columnar")]
+mod stream;
 mod table;
 mod unseen;
 mod written_number;
@@ -63,6 +65,8 @@ pub use memory::{Loaded, MemoryRows, MemoryTable, Values, from_sparse_rows, from
 pub use options::{KindOverride, ReadOptions};
 pub use parts::PartFiles;
 pub use rare::OTHER_LABEL;
+#[cfg(feature = "columnar")]
+pub use stream::{Look, LookOptions, Looked, Reading, RecordBatches, StreamRows};
 pub use unseen::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
 
 use self::coordinate::CoordinateFormat;
