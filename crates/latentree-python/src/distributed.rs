@@ -58,7 +58,8 @@ pub(crate) fn task_reading(task: &[u8]) -> PyResult<Option<String>> {
     })
 }
 
-fn read_schema(text: &str) -> PyResult<Arc<Schema>> {
+/// The schema of a model file.
+pub(crate) fn read_schema(text: &str) -> PyResult<Arc<Schema>> {
     let schema = serde_json::from_str(text);
     schema.map(Arc::new).map_err(|error| {
         PyValueError::new_err(format!("schema: {error}; it is {{\"variables\": [{{\"name\", \"kind\", \"labels\"}}]}}"))

@@ -239,3 +239,6 @@ impl<S: crate::data::BatchSource> crate::data::BatchSource for Scaled<S> {
         self.source.rewind()
     }
 }
+
+#[cfg(test)]
+mod tests;
