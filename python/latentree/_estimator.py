@@ -325,6 +325,59 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
         warn_all(self.report_["warnings"], stacklevel=3)
         return self
 
+    def fit_passes(
+        self,
+        run: Any,
+        *,
+        schema: Any = None,
+        columns: list[str] | None = None,
+        weight_col: str | None = None,
+        sample_bytes: int | None = None,
+        validation: Any = None,
+    ) -> LatentTree:
+        """Learn from rows that are elsewhere, by passes over them.
+
+        Parameters
+        ----------
+        run : function
+            ``run(task) -> bytes`` runs a pass: whoever holds rows answers with `latentree.distributed.observe`, and
+            `latentree.distributed.merge` joins the answers. It is called on this thread, one task after the other.
+        schema : dict, str or LatentTree, optional
+            What the columns are: ``{"variables": [{"name", "kind", "labels"}]}``, its JSON text, or a fitted model. By default a first pass
+            looks at the columns, and kinds are inferred as by `fit`.
+        columns : list of str, optional
+            The columns to learn from; by default all.
+        weight_col : str, optional
+            The column of row weights. With a ``schema``, weights are frequencies.
+        sample_bytes : int, optional
+            Bytes of rows that a search may bring here (a table that fits is learned as `fit` learns it); by default 64 MiB. With 0 no rows
+            are moved; then name a ``structure``.
+        validation : function, optional
+            As ``run``, for rows that stop EM. A sample of them comes here.
+        """
+        from .distributed import SAMPLE_BYTES, read_schema
+
+        if not callable(run):
+            raise TypeError(f"run: {type(run).__name__} given; a function from bytes to bytes is needed")
+        most = SAMPLE_BYTES if sample_bytes is None else int(sample_bytes)
+        if most < 0 or (most == 0 and validation is not None):
+            raise ValueError(f"sample_bytes: {most} given; a number of bytes above 0 is needed")
+        read_handle_unknown(self.handle_unknown)
+        names = None if columns is None else [str(name) for name in columns]
+        kinds, min_count = read_kinds(self.kind), read_min_count(self.min_count)
+        options, tree = self._learn_options(), _graph.tree_text(self.tree)
+        with Progress() as progress:
+            display = progress if self.verbose else None
+            model, report, warned = _latentree.learn_remote(
+                run, read_schema(schema), names, kinds, weight_col, min_count, options, tree, most, validation, read_n_jobs(self.n_jobs), display
+            )
+        self._take(model, json.loads(report), "numpy", {})
+        found = [name for name, _, _ in model.columns()]
+        self.n_features_in_ = len(found)
+        self.feature_names_in_ = np.asarray(found, dtype=object)
+        warn_all([*warned, *self.report_["warnings"]], stacklevel=3)
+        return self
+
     def _learn_options(self) -> dict[str, Any]:
         options = {name: plain(getattr(self, name)) for name in _LEARN_OPTIONS}
         n_states = plain(self.n_states)

@@ -18,7 +18,7 @@ class Table:
         columns: list[Any],
         kinds: list[tuple[str, str]],
         weights: _Floats | None = None,
-        like: Model | GroupModel | Moments | None = None,
+        like: Model | GroupModel | Moments | str | None = None,
         unseen: str | None = None,
         min_count: int | None = None,
     ) -> Table: ...
@@ -29,7 +29,7 @@ class Table:
         matrix: npt.NDArray[Any],
         kinds: list[tuple[str, str]],
         weights: _Floats | None = None,
-        like: Model | GroupModel | Moments | None = None,
+        like: Model | GroupModel | Moments | str | None = None,
         unseen: str | None = None,
         min_count: int | None = None,
     ) -> Table: ...
@@ -42,7 +42,7 @@ class Table:
         values: _Floats,
         kinds: list[tuple[str, str]],
         weights: _Floats | None = None,
-        like: Model | GroupModel | Moments | None = None,
+        like: Model | GroupModel | Moments | str | None = None,
         unseen: str | None = None,
         min_count: int | None = None,
     ) -> Table: ...
@@ -135,6 +135,23 @@ def relevance(probabilities: _Floats, overall: _Floats, weight: float) -> _Float
 def learn(
     source: Table | Moments, options: dict[str, Any], tree: str | None = None, n_jobs: int = 0, display: _Display = None
 ) -> tuple[Model, str]: ...
+def observe(task: bytes, rows: Table | Callable[[bytes], bytes], n_jobs: int = 1) -> bytes: ...
+def merge(answers: list[bytes]) -> bytes: ...
+def task_reading(task: bytes) -> str | None: ...
+def learn_remote(
+    run: Callable[[bytes], bytes],
+    schema: str | None,
+    columns: list[str] | None,
+    kinds: list[tuple[str, str]],
+    weights: str | None,
+    min_count: int | None,
+    options: dict[str, Any],
+    tree: str | None,
+    sample_bytes: int,
+    validation: Callable[[bytes], bytes] | None,
+    n_jobs: int = 0,
+    display: _Display = None,
+) -> tuple[Model, str, list[str]]: ...
 def python_message(message: str) -> str: ...
 def option_paths() -> list[str]: ...
 def option_arguments() -> list[tuple[str, str]]: ...

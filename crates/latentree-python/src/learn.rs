@@ -19,7 +19,7 @@ use crate::moments::Moments;
 use crate::table::Table;
 use crate::worker;
 
-fn learning(options: &Bound<'_, PyDict>) -> PyResult<Learning> {
+pub(crate) fn learning(options: &Bound<'_, PyDict>) -> PyResult<Learning> {
     let mut found = LearnOptions::default();
     let mut memory = MemoryBudget::of_machine();
     for (name, value) in options.iter().filter(|(_, value)| !value.is_none()) {
@@ -93,7 +93,7 @@ pub(crate) fn option_arguments() -> Vec<(String, String)> {
 }
 
 /// The result: the model, and the JSON summary of the command line.
-fn finish(mut learned: Learned) -> (Model, String) {
+pub(crate) fn finish(mut learned: Learned) -> (Model, String) {
     learned.warnings.iter_mut().for_each(|warning| *warning = with_python_names(warning));
     let report = learned.to_json();
     (Model::new(learned.file), report.to_string())

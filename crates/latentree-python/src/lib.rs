@@ -7,12 +7,14 @@
 //! - [`classifier`]: files of classifiers;
 //! - [`moments`]: statistics that can be updated, merged and serialised;
 //! - [`events`]: files of events become sparse rows;
+//! - [`distributed`]: rows that are elsewhere;
 //! - [`command_line`]: the command `latentree`;
 //! - [`worker`]: runs all work on other threads, without holding the interpreter lock, and stops at Ctrl-C;
 //! - [`error`]: conversion of errors.
 
 mod classifier;
 mod command_line;
+mod distributed;
 mod error;
 mod events;
 mod learn;
@@ -31,6 +33,8 @@ mod _latentree {
     use super::classifier::{read_classifier, write_classifier};
     #[pymodule_export]
     use super::command_line::run_command_line;
+    #[pymodule_export]
+    use super::distributed::{learn_remote, merge, observe, task_reading};
     #[pymodule_export]
     use super::error::python_message;
     #[pymodule_export]

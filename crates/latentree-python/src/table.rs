@@ -12,6 +12,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use crate::distributed::read_schema;
 use crate::error::{guarded, to_python, with_python_names};
 use crate::mixture::GroupModel;
 use crate::model::Model;
@@ -68,7 +69,10 @@ fn schema_of(like: &Bound<'_, PyAny>) -> PyResult<Option<Arc<Schema>>> {
     if let Ok(moments) = like.cast::<Moments>() {
         return Ok(moments.get().schema());
     }
-    Err(PyTypeError::new_err("a model or moments are needed"))
+    if let Ok(text) = like.extract::<String>() {
+        return read_schema(&text).map(Some);
+    }
+    Err(PyTypeError::new_err("a model, moments or a schema are needed"))
 }
 
 fn finish(loaded: Result<Loaded, Error>) -> PyResult<Table> {

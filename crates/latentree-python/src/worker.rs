@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use latentree::limits::MAX_THREADS;
 use latentree::{Error, Observer, Result};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use rayon::ThreadPool;
 
 use crate::error::{bug, to_python};
@@ -81,23 +82,40 @@ fn pool(n_jobs: usize) -> PyResult<Arc<ThreadPool>> {
     Ok(pool)
 }
 
-/// Runs work on `n_jobs` threads (0: all cores) and regularly calls `display(stage, done, total, step)`.
-///
-/// Ctrl-C cancels the work. If it does not stop soon, the call returns and the work ends in the background.
-pub(crate) fn run<T: Send + 'static>(
+/// Asks one of several Python functions for the answer to a task; they are called on the thread of the caller.
+pub(crate) type Ask = Arc<dyn Fn(usize, &[u8]) -> Result<Vec<u8>> + Send + Sync>;
+
+/// What the working thread says.
+enum Message<T> {
+    Done(std::thread::Result<Result<T>>),
+    /// The function, its argument, and where the answer goes.
+    Ask(usize, Vec<u8>, SyncSender<Result<Vec<u8>>>),
+}
+
+/// As [`run`], for work that asks the caller's functions.
+pub(crate) fn run_asking<T: Send + 'static>(
     py: Python<'_>,
     n_jobs: usize,
     display: Option<&Py<PyAny>>,
-    work: impl FnOnce(&Progress) -> Result<T> + Send + 'static,
+    functions: &[Py<PyAny>],
+    work: impl FnOnce(&Progress, &Ask) -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let pool = pool(n_jobs)?;
     let progress = Arc::new(Progress::default());
     let (sender, receiver) = sync_channel(1);
     let shared = Arc::clone(&progress);
     let spawned = std::thread::Builder::new().name("latentree".to_owned()).spawn(move || {
-        let result = catch_unwind(AssertUnwindSafe(|| pool.install(|| work(&shared))));
-        // The caller may have returned without waiting for this work.
-        let _ = sender.send(result);
+        let asking = Mutex::new(sender.clone());
+        let ask: Ask = Arc::new(move |which: usize, task: &[u8]| {
+            let (reply, answer) = sync_channel(1);
+            let message = Message::Ask(which, task.to_vec(), reply);
+            let sent = asking.lock().unwrap_or_else(PoisonError::into_inner).send(message);
+            // The caller may have returned without waiting for this work.
+            sent.map_err(|_| Error::Cancelled)?;
+            answer.recv().map_err(|_| Error::Cancelled)?
+        });
+        let result = catch_unwind(AssertUnwindSafe(|| pool.install(|| work(&shared, &ask))));
+        let _ = sender.send(Message::Done(result));
     });
     spawned.map_err(|error| PyRuntimeError::new_err(format!("no thread can be started: {error}")))?;
     let receiver = Mutex::new(receiver);
@@ -105,7 +123,7 @@ pub(crate) fn run<T: Send + 'static>(
     let mut stopped: Option<(PyErr, Instant)> = None;
     loop {
         match wait(LOOK) {
-            Ok(result) => {
+            Ok(Message::Done(result)) => {
                 if let Some((reason, _)) = stopped {
                     return Err(reason);
                 }
@@ -113,6 +131,20 @@ pub(crate) fn run<T: Send + 'static>(
                     Ok(result) => result.map_err(to_python),
                     Err(panic) => Err(bug(&*panic)),
                 };
+            }
+            Ok(Message::Ask(_, _, reply)) if stopped.is_some() => drop(reply.send(Err(Error::Cancelled))),
+            Ok(Message::Ask(which, task, reply)) => {
+                let called = functions[which].call1(py, (PyBytes::new(py, &task),));
+                let answer = called.and_then(|answer| {
+                    let wrong = || PyTypeError::new_err("run must return the bytes of latentree.distributed.merge");
+                    Ok(answer.bind(py).cast::<PyBytes>().map_err(|_| wrong())?.as_bytes().to_vec())
+                });
+                let answer = answer.map_err(|reason| {
+                    progress.cancelled.store(true, Ordering::Relaxed);
+                    stopped = Some((reason, Instant::now()));
+                    Error::Cancelled
+                });
+                let _ = reply.send(answer);
             }
             Err(RecvTimeoutError::Disconnected) => return Err(PyRuntimeError::new_err("the working thread has ended")),
             Err(RecvTimeoutError::Timeout) => {}
@@ -129,4 +161,16 @@ pub(crate) fn run<T: Send + 'static>(
             other => other,
         };
     }
+}
+
+/// Runs work on `n_jobs` threads (0: all cores) and regularly calls `display(stage, done, total, step)`.
+///
+/// Ctrl-C cancels the work. If it does not stop soon, the call returns and the work ends in the background.
+pub(crate) fn run<T: Send + 'static>(
+    py: Python<'_>,
+    n_jobs: usize,
+    display: Option<&Py<PyAny>>,
+    work: impl FnOnce(&Progress) -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    run_asking(py, n_jobs, display, &[], move |progress, _| work(progress))
 }

@@ -15,7 +15,7 @@ use crate::mixture::WordPairs;
 use crate::mixture::pair_sums::PairSums;
 use crate::mixture::whitened_sums::WhitenedSums;
 use crate::moments::wire::{Wire, check_version, invalid, schema_hash, to_wire};
-use crate::moments::{Accumulator, BlockMoments, PairMoments, Summary, fold};
+use crate::moments::{Accumulator, BlockMoments, PairMoments, Sample, Summary, fold};
 use crate::observer::Silent;
 use crate::parameters::TreeMoments;
 use crate::parameters::em::ExpectedCounts;
@@ -44,6 +44,7 @@ const REGISTRY: &[Entry] = &[
     Entry::of::<PairSums>(),
     Entry::of::<WhitenedSums>(),
     Entry::of::<WordPairs>(),
+    Entry::of::<Sample>(),
 ];
 
 /// A pass, and what is done with it.
@@ -133,5 +134,7 @@ fn merge_all<A: Accumulator>(wires: &[Wire<'_>]) -> Result<Vec<u8>> {
     to_wire(&level.remove(0), wires[0].schema)
 }
 
+#[cfg(feature = "columnar")]
+pub mod task;
 #[cfg(test)]
 mod tests;

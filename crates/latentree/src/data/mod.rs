@@ -25,6 +25,8 @@ pub use read::{
     PartFiles, ReadOptions, Reader, TextEncoding, TimeFilter, Values, from_sparse_rows, from_values, open,
 };
 pub use read::{DocumentLimit, DocumentNames, StopList, StopWords, TextOptions, open_texts};
+#[cfg(feature = "columnar")]
+pub use read::{Look, LookOptions, Looked, Reading, RecordBatches, StreamRows};
 pub use read::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
 pub(crate) use read::{read_columns, table_columns};
 pub use remote::{Remote, RemoteRows};

@@ -14,6 +14,16 @@ pub trait Remote: Sync {
     /// # Errors
     /// If the rows cannot be reached, and those of the two functions.
     fn answer(&self, pass: &[u8]) -> Result<Vec<u8>>;
+
+    /// Whether a row of weight w represents w rows, as it does without weights.
+    fn are_frequencies(&self) -> bool {
+        true
+    }
+
+    /// How many bytes of rows may come here as a [`Sample`](crate::moments::Sample), for searches; by default none.
+    fn sample_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// Rows behind a function that runs passes over them.
@@ -38,13 +48,29 @@ pub trait Remote: Sync {
 pub struct RemoteRows<F> {
     schema: Arc<Schema>,
     n_rows: Option<u64>,
+    are_frequencies: bool,
+    sample_bytes: u64,
     answer: F,
 }
 
 impl<F: Fn(&[u8]) -> Result<Vec<u8>> + Sync> RemoteRows<F> {
     /// Rows with this schema over which `answer` runs passes.
     pub fn new(schema: Arc<Schema>, n_rows: Option<u64>, answer: F) -> Self {
-        Self { schema, n_rows, answer }
+        Self { schema, n_rows, are_frequencies: true, sample_bytes: 0, answer }
+    }
+
+    /// Whether a row of weight w represents w rows. If not, weights are scaled where the rows are.
+    #[must_use]
+    pub fn frequencies(mut self, are_frequencies: bool) -> Self {
+        self.are_frequencies = are_frequencies;
+        self
+    }
+
+    /// Allows so many bytes of rows to come here as a sample, on which searches run.
+    #[must_use]
+    pub fn sample(mut self, most_bytes: u64) -> Self {
+        self.sample_bytes = most_bytes;
+        self
     }
 }
 
@@ -57,6 +83,14 @@ impl<F> fmt::Debug for RemoteRows<F> {
 impl<F: Fn(&[u8]) -> Result<Vec<u8>> + Sync> Remote for RemoteRows<F> {
     fn answer(&self, pass: &[u8]) -> Result<Vec<u8>> {
         (self.answer)(pass)
+    }
+
+    fn are_frequencies(&self) -> bool {
+        self.are_frequencies
+    }
+
+    fn sample_bytes(&self) -> u64 {
+        self.sample_bytes
     }
 }
 

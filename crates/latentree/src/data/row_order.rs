@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 64 << 20;
 const MAX_COPIES: f64 = 1e6;
 
 /// Steele, Lea and Flood's mixing of 64 bits (SplitMix64).
-fn mix(mut x: u64) -> u64 {
+pub(crate) fn mix(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -82,7 +82,7 @@ pub(crate) fn hash_text(text: &str) -> u64 {
 }
 
 /// A hash of each row of a batch.
-fn hashes(batch: &Batch, names: &[u64], with_weights: bool) -> Vec<u64> {
+pub(crate) fn hashes(batch: &Batch, names: &[u64], with_weights: bool) -> Vec<u64> {
     let weight = |row: usize| if with_weights { batch.weight(row) } else { 1.0 };
     let mut hashes: Vec<u64> = (0..batch.n_rows).map(|row| mix(weight(row).to_bits())).collect();
     match &batch.block {
@@ -117,7 +117,12 @@ fn bits(value: f64) -> u64 {
 }
 
 /// The rows of batches in an order; `None` where some are dense and some sparse.
-fn gathered(schema: &Arc<Schema>, batches: &[Arc<Batch>], order: &[(u64, u32, u32)], has_weights: bool) -> Option<Dataset> {
+pub(crate) fn gathered(
+    schema: &Arc<Schema>,
+    batches: &[Arc<Batch>],
+    order: &[(u64, u32, u32)],
+    has_weights: bool,
+) -> Option<Dataset> {
     let mut dense = Vec::new();
     let mut sparse = Vec::new();
     for batch in batches {

@@ -8,6 +8,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Batch, BatchSource, Dataset, Remote, Rows, Schema};
 use crate::error::{Error, Place, Result};
 use crate::journal::Journal;
@@ -61,13 +63,15 @@ impl FromStr for WeightKind {
 }
 
 /// What to do with the weights of a source so that they sum to its n.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct WeightScale {
     change: Change,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum Change {
+    #[default]
     Keep,
     /// All are the same: they say nothing.
     Drop,
@@ -75,8 +79,8 @@ enum Change {
 }
 
 /// Statistics of weights.
-#[derive(Debug, Default)]
-struct Seen {
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SeenWeights {
     n_positive: u64,
     sum: f64,
     least: Option<f64>,
@@ -93,7 +97,7 @@ impl WeightScale {
     /// they are so large or small that their sum is out of range.
     pub fn of(source: &mut dyn BatchSource, kind: WeightKind) -> Result<Self> {
         source.rewind()?;
-        let mut seen = Seen::default();
+        let mut seen = SeenWeights::default();
         let mut is_weighted = false;
         while let Some(batch) = source.next_batch()? {
             if !is_weighted && batch.weights.is_none() {
@@ -123,18 +127,39 @@ impl WeightScale {
     }
 }
 
-impl Seen {
+impl SeenWeights {
     fn observe(&mut self, batch: &Batch) {
         for row in 0..batch.n_rows {
-            let weight = batch.weight(row);
-            self.n_positive += u64::from(weight > 0.0);
-            self.sum += weight;
-            self.least = Some(self.least.map_or(weight, |least| least.min(weight)));
-            self.largest = self.largest.max(weight);
-            if self.first_fraction.is_none() && weight.fract() != 0.0 {
-                self.first_fraction = Some((batch.first_row + row as u64, weight));
-            }
+            self.add(batch.first_row + row as u64, batch.weight(row));
         }
+    }
+
+    /// Takes in the weight of a row.
+    pub(crate) fn add(&mut self, row: u64, weight: f64) {
+        self.n_positive += u64::from(weight > 0.0);
+        self.sum += weight;
+        self.least = Some(self.least.map_or(weight, |least| least.min(weight)));
+        self.largest = self.largest.max(weight);
+        if self.first_fraction.is_none() && weight.fract() != 0.0 {
+            self.first_fraction = Some((row, weight));
+        }
+    }
+
+    /// Takes in the weights of other rows.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.n_positive += other.n_positive;
+        self.sum += other.sum;
+        self.least = match (self.least, other.least) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self.largest = self.largest.max(other.largest);
+        self.first_fraction = self.first_fraction.or(other.first_fraction);
+    }
+
+    /// What becomes of the weights.
+    pub(crate) fn scale(&self, kind: WeightKind) -> Result<WeightScale> {
+        Ok(WeightScale { change: self.change(kind)? })
     }
 
     fn change(&self, kind: WeightKind) -> Result<Change> {
@@ -197,6 +222,7 @@ impl<'a> WeightedRows<'a> {
     /// Those of [`WeightScale::of`].
     pub fn new(rows: &'a dyn Rows, kind: WeightKind) -> Result<Self> {
         let scale = match rows.remote() {
+            // They come with their weights scaled.
             Some(_) => WeightScale { change: Change::Keep },
             None => WeightScale::of(&mut *rows.open()?, kind)?,
         };
@@ -221,7 +247,7 @@ impl<'a> WeightedRows<'a> {
 
     /// Whether a row of weight w represents w rows, as it does without weights.
     pub(crate) fn are_frequencies(&self) -> bool {
-        self.scale.change == Change::Keep
+        self.scale.change == Change::Keep && self.rows.remote().is_none_or(Remote::are_frequencies)
     }
 }
 

@@ -47,6 +47,7 @@ mod options;
 mod parameters;
 mod recorder;
 mod run;
+mod sampled;
 mod search;
 mod spectral;
 mod split;

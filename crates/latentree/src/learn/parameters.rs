@@ -11,7 +11,7 @@ use crate::model::{LatentTree, Provenance, model_bytes};
 use crate::moments::PairMoments;
 use crate::observer::Observer as _;
 use crate::observer::Unwarned;
-use crate::parameters::em::{Em, Start, template, template_with};
+use crate::parameters::em::{Em, Smoothing, Start, template, template_with};
 use crate::parameters::observed_edges::{self, Slimmed};
 use crate::parameters::{
     Alignment, FamilyByLengths, MomentOptions, by_aligned_triplets, by_moments, discrete_tree, from_lengths,
@@ -128,9 +128,24 @@ pub(super) fn gaussian(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> R
     fit(run, start, evidence, begin)
 }
 
+/// The parameters of a model by EM that begins with its own.
+pub(super) fn refit(run: &Run<'_>, model: LatentTree, smoothing: Smoothing, evidence: &Evidence<'_>) -> Result<Found> {
+    climb(run, Start::Given, smoothing, evidence, || Ok(model))
+}
+
 fn fit(run: &Run<'_>, start: Start, evidence: &Evidence<'_>, begin: impl FnOnce() -> Result<LatentTree>) -> Result<Found> {
+    climb(run, start, run.options.em.smoothing(), evidence, begin)
+}
+
+fn climb(
+    run: &Run<'_>,
+    start: Start,
+    smoothing: Smoothing,
+    evidence: &Evidence<'_>,
+    begin: impl FnOnce() -> Result<LatentTree>,
+) -> Result<Found> {
     let observer = run.observer;
-    let mut em = Em::new().start(start).smoothing(run.options.em.smoothing());
+    let mut em = Em::new().start(start).smoothing(smoothing);
     if let Some(iterations) = run.options.em.iterations {
         em = em.iterations(iterations);
     }

@@ -94,7 +94,11 @@ impl Learning {
         }
     }
 
-    fn run_on_rows(&self, rows: &dyn Rows, journal: Option<Journal>, recorder: &Recorder<'_>) -> Result<Learned> {
+    pub(super) fn run_on_rows(&self, rows: &dyn Rows, journal: Option<Journal>, recorder: &Recorder<'_>) -> Result<Learned> {
+        let sample_bytes = rows.remote().map_or(0, crate::data::Remote::sample_bytes);
+        if sample_bytes > 0 && self.must_see_rows(rows, recorder) {
+            return self.run_on_sample(rows, sample_bytes, journal, recorder);
+        }
         let run = |validation| Run::new(self, validation, recorder);
         match (&self.validation, self.options.selection.validation) {
             (Some(validation), _) if validation.n_rows() == 0 => {
@@ -129,7 +133,7 @@ impl<'a> Run<'a> {
     }
 
     /// The criterion for rows. Tables that are unsuitable for a search are searched only on request.
-    fn criterion_for(&self, rows: &dyn Rows) -> Option<Criterion> {
+    pub(super) fn criterion_for(&self, rows: &dyn Rows) -> Option<Criterion> {
         const WIDEST: usize = 2_000;
         let schema = rows.schema();
         let is_narrow = schema.columns().iter().all(|column| column.kind.n_states().is_none_or(|n_states| n_states <= WIDEST));
@@ -250,7 +254,7 @@ impl<'a> Run<'a> {
     }
 
     /// The last stage: sorts the states and measures the fit.
-    fn concluded(&self, fitted: Fitted, moments: Option<&Moments>, rows: Option<&dyn Rows>) -> Result<Learned> {
+    pub(super) fn concluded(&self, fitted: Fitted, moments: Option<&Moments>, rows: Option<&dyn Rows>) -> Result<Learned> {
         let file = match fitted.file {
             ModelFile::LatentTree(model) => {
                 let provenance = Provenance { interrupted: fitted.interrupted, ..model.provenance().clone() };

@@ -15,7 +15,8 @@ use crate::error::{Error, Place, Result};
 pub(super) const MAGIC: &[u8; 8] = b"LTPASS1\n";
 const FORMAT: &str = "latentree pass";
 
-fn fnv(bytes: &[u8]) -> u64 {
+/// The FNV-1a hash of bytes.
+pub(crate) fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |state, &byte| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 

@@ -122,6 +122,7 @@ fn written(data: &Dataset, model: &LatentTree) -> Vec<(Dataset, Vec<u8>)> {
     fold(&mut *source, PairMoments::new(schema.clone()).unwrap(), &Silent).unwrap();
     fold(&mut *source, BlockMoments::new(schema.clone(), 4).unwrap(), &Silent).unwrap();
     fold(&mut *source, ExpectedCounts::new(Arc::new(model.clone())), &Silent).unwrap();
+    fold(&mut *source, Sample::new(schema.clone(), 1 << 20, 0), &Silent).unwrap();
     fold(&mut *source, PairCounts::of_columns(vec![(0, 1), (2, 3)]), &Silent).unwrap();
     fold(&mut *source, Codes::of(schema, &summary).unwrap(), &Silent).unwrap();
     let names: Vec<&str> = schema.columns().iter().map(|column| column.name.as_str()).collect();
@@ -177,6 +178,10 @@ fn same_sums(name: &str, a: &[u8], b: &[u8]) {
             let (a, b) = (sums(a), sums(b));
             let scale = a.iter().fold(1.0, |most: f64, it| most.max(it.abs()));
             assert!(a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| (x - y).abs() <= 1e-9 * scale), "{name}");
+        }
+        _ if name == "sample" => {
+            let [a, b] = [a, b].map(|bytes| Sample::from_bytes(bytes).unwrap());
+            assert!(a.n_rows() == b.n_rows() && a.is_whole() && b.is_whole());
         }
         _ if name == "block-moments" => assert_eq!(a.len(), b.len()),
         _ => {

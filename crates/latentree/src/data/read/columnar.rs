@@ -26,11 +26,30 @@ use crate::error::{Error, Place, Result};
 /// Rows decoded at once.
 const CHUNK_ROWS: usize = 4096;
 
-type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+/// Record batches that come one after the other.
+pub(super) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+
+/// Where the batches of a table come from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Origin {
+    Parquet,
+    Arrow,
+    /// Another program, which gives them once.
+    Stream,
+}
+
+impl Origin {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "Parquet",
+            Self::Arrow | Self::Stream => "Arrow",
+        }
+    }
+}
 
 pub(super) struct ColumnarTable {
     input: Arc<Input>,
-    is_parquet: bool,
+    origin: Origin,
     names: Vec<String>,
     types: Vec<DataType>,
     /// Columns that are read, in file order.
@@ -44,7 +63,17 @@ pub(super) struct ColumnarTable {
 
 impl ColumnarTable {
     pub(super) fn new(input: Arc<Input>, is_parquet: bool) -> Result<Self> {
-        let (schema, batches) = open(&input, is_parquet, None)?;
+        let origin = if is_parquet { Origin::Parquet } else { Origin::Arrow };
+        let (schema, batches) = open(&input, origin, None)?;
+        Self::with(input, origin, &schema, batches)
+    }
+
+    /// A table of batches that another program gives, which can be read once.
+    pub(super) fn stream(schema: &SchemaRef, batches: Batches) -> Result<Self> {
+        Self::with(Arc::new(Input::memory()), Origin::Stream, schema, batches)
+    }
+
+    fn with(input: Arc<Input>, origin: Origin, schema: &SchemaRef, batches: Batches) -> Result<Self> {
         let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
         let types = schema.fields().iter().map(|field| field.data_type().clone()).collect();
         let mut seen = std::collections::HashMap::new();
@@ -55,7 +84,7 @@ impl ColumnarTable {
             }
         }
         let (wanted, is_text) = ((0..names.len()).collect(), vec![false; names.len()]);
-        Ok(Self { input, is_parquet, names, types, wanted, is_text, batches, current: None, next_row: 0 })
+        Ok(Self { input, origin, names, types, wanted, is_text, batches, current: None, next_row: 0 })
     }
 
     pub(super) fn names(&self) -> &[String] {
@@ -92,31 +121,51 @@ impl ColumnarTable {
     }
 
     pub(super) fn rewind(&mut self) -> Result<()> {
-        self.batches = open(&self.input, self.is_parquet, Some(&self.wanted))?.1;
+        if self.origin == Origin::Stream {
+            return if self.next_row == 0 {
+                Ok(())
+            } else {
+                Err(Error::data(Place::default(), "the rows can be read only once"))
+            };
+        }
+        self.batches = open(&self.input, self.origin, Some(&self.wanted))?.1;
         self.current = None;
         self.next_row = 0;
         Ok(())
     }
 
-    pub(super) fn read_rows(&mut self, max_rows: usize, sink: &mut impl CellSink) -> Result<usize> {
+    /// Whether there are more rows.
+    pub(super) fn has_rows(&mut self) -> Result<bool> {
         while self.current.as_ref().is_none_or(|batch| batch.num_rows() == 0) {
             let batches = &mut self.batches;
-            match guarded(&self.input, self.is_parquet, || batches.next().transpose())? {
-                None => return Ok(0),
+            match guarded(&self.input, self.origin, || batches.next().transpose())? {
+                None => return Ok(false),
+                Some(batch) if self.origin == Origin::Stream && batch.num_columns() != self.names.len() => {
+                    return Err(Error::data(Place::default(), "a batch does not have the columns of the first one"));
+                }
                 batch => self.current = batch,
             }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn read_rows(&mut self, max_rows: usize, sink: &mut impl CellSink) -> Result<usize> {
+        if !self.has_rows()? {
+            return Ok(0);
         }
         let Some(batch) = self.current.take() else { return Ok(0) };
         let n_rows = batch.num_rows().min(max_rows);
         let (head, rest) = (batch.slice(0, n_rows), batch.slice(n_rows, batch.num_rows() - n_rows));
         self.current = Some(rest);
-        for (array, &column) in head.columns().iter().zip(&self.wanted) {
+        for (place, &column) in self.wanted.iter().enumerate() {
+            // Files give the columns that are wanted, a stream all.
+            let array = head.column(if self.origin == Origin::Stream { column } else { place });
             let problem = |row: Option<usize>, what: String| {
                 let row = row.map(|row| self.next_row + row as u64 + 1);
                 Error::data(Place { row, ..self.input.place().column(&self.names[column]) }, what)
             };
             let as_text = self.is_text[column];
-            let array = guarded(&self.input, self.is_parquet, || Ok(if as_text { text(array) } else { plain(array) }))?
+            let array = guarded(&self.input, self.origin, || Ok(if as_text { text(array) } else { plain(array) }))?
                 .map_err(|what| problem(None, what))?;
             let first_row = self.next_row;
             feed(&array, |row, cell| sink.cell(first_row + row as u64, column, cell))
@@ -132,14 +181,11 @@ fn short_type(kind: &DataType) -> String {
     text.split(['(', '<']).next().unwrap_or_default().to_owned()
 }
 
-fn format_name(is_parquet: bool) -> &'static str {
-    if is_parquet { "Parquet" } else { "Arrow" }
-}
-
 /// Runs a step of the Arrow libraries, whose checks of a corrupt file are errors nearly everywhere, and panics in places.
-fn guarded<T>(input: &Input, is_parquet: bool, step: impl FnOnce() -> Result<T, ArrowError>) -> Result<T> {
-    let fail = |problem: String| Error::format(input.place(), format_name(is_parquet), problem);
+fn guarded<T>(input: &Input, origin: Origin, step: impl FnOnce() -> Result<T, ArrowError>) -> Result<T> {
+    let fail = |problem: String| Error::format(input.place(), origin.name(), problem);
     match catch_unwind(AssertUnwindSafe(step)) {
+        Ok(Err(error)) if origin == Origin::Stream => Err(fail(reason(&error))),
         Ok(result) => result.map_err(|error| fail(format!("{}; is the file complete?", reason(&error)))),
         Err(_) => Err(fail("the file is damaged; copy or recreate the file".to_owned())),
     }
@@ -156,10 +202,10 @@ fn reason(error: &ArrowError) -> String {
     clean.collect::<String>().trim_end_matches('.').to_owned()
 }
 
-fn open(input: &Input, is_parquet: bool, wanted: Option<&[usize]>) -> Result<(SchemaRef, Batches)> {
+fn open(input: &Input, origin: Origin, wanted: Option<&[usize]>) -> Result<(SchemaRef, Batches)> {
     let file = File::open(input.real_path()).map_err(|error| input.io_error(error))?;
-    guarded(input, is_parquet, || {
-        if !is_parquet {
+    guarded(input, origin, || {
+        if origin != Origin::Parquet {
             let (schema, messages) = Messages::open(file, wanted)?;
             return Ok((schema, Box::new(messages) as Batches));
         }

@@ -5,10 +5,12 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 /// Different values counted at most.
 const LIMIT: usize = 512;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct DistinctSample {
     n_bits: u32,
     counts: HashMap<u64, u64>,
@@ -21,6 +23,22 @@ impl DistinctSample {
             return;
         }
         *self.counts.entry(hash).or_insert(0) += count;
+        self.shrink();
+    }
+
+    /// Joins the sample of other values.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.n_bits = self.n_bits.max(other.n_bits);
+        #[expect(clippy::iter_over_hash_type, reason = "counts are added, in any order")]
+        for (hash, count) in other.counts {
+            *self.counts.entry(hash).or_insert(0) += count;
+        }
+        let n_bits = self.n_bits;
+        self.counts.retain(|hash, _| hash.trailing_zeros() >= n_bits);
+        self.shrink();
+    }
+
+    fn shrink(&mut self) {
         while self.counts.len() > LIMIT {
             self.n_bits += 1;
             let n_bits = self.n_bits;

@@ -28,6 +28,10 @@ use super::written_number::{self, Commas};
 use crate::data::Kind;
 use crate::error::Shortened;
 
+mod merge;
+
+pub(super) use merge::StoredProfile;
+
 /// Most different whole numbers that are taken as categories.
 const CATEGORY_LIMIT: usize = 12;
 /// Most different numbers that are kept in case a text comes later and makes the column one of labels.

@@ -53,6 +53,8 @@ mod rare;
 mod rolled_table;
 mod rollup;
 mod sparse;
+#[cfg(feature = "columnar")]
+mod stream;
 mod table;
 mod text;
 mod times;
@@ -77,6 +79,8 @@ pub use memory::{Loaded, MemoryRows, MemoryTable, Values, from_sparse_rows, from
 pub use options::{KindOverride, ReadOptions};
 pub use parts::PartFiles;
 pub use rare::OTHER_LABEL;
+#[cfg(feature = "columnar")]
+pub use stream::{Look, LookOptions, Looked, Reading, RecordBatches, StreamRows};
 pub use text::{DocumentLimit, DocumentNames, StopList, StopWords, TextOptions};
 pub use times::TimeFilter;
 pub use unseen::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};

@@ -129,7 +129,7 @@ pub(super) fn value(text: &[u8], decimal_comma: bool) -> Option<f64> {
 }
 
 /// What the commas of a column have been seen to be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Commas {
     is_comma: bool,
     is_point: bool,
@@ -141,6 +141,15 @@ pub(super) struct Commas {
 }
 
 impl Commas {
+    /// Takes in what was seen of other cells of the column.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.is_comma |= other.is_comma;
+        self.is_point |= other.is_point;
+        self.either |= other.either;
+        self.either_point |= other.either_point;
+        self.neutral |= other.neutral;
+    }
+
     pub(super) fn observe(&mut self, written: Written) {
         match written {
             Written::DecimalComma => self.is_comma = true,

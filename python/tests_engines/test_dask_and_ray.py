@@ -1,0 +1,83 @@
+"""What the estimators of Dask and Ray do besides learning; lost workers and mistakes."""
+
+import os
+
+import numpy as np
+import pytest
+
+FAST = {"structure": "clnj", "em_iterations": 2}
+
+
+@pytest.fixture(scope="module")
+def dask_rows(clinic):
+    frames = pytest.importorskip("dask.dataframe")
+    return frames.from_pandas(clinic, npartitions=3)
+
+
+def test_dask_frames_and_arrays(dask_rows, client, clinic):
+    import dask.array
+
+    from latentree.dask import DaskLatentTree
+
+    model = DaskLatentTree(client=client, **FAST).fit(dask_rows)
+    names = list(model.tree.get_feature_names_out())
+    found = model.transform(dask_rows).compute()
+    assert list(found.columns) == names
+    np.testing.assert_allclose(found.to_numpy(), model.tree.transform(clinic), atol=1e-12)
+    assert model.score(dask_rows) == pytest.approx(model.tree.score(clinic), rel=1e-12)
+    holes = dask_rows.astype(float).mask(dask_rows == 1)
+    assert not model.impute(holes).compute().isna().any().any()
+    array = DaskLatentTree(**FAST).fit(dask.array.from_array(clinic.to_numpy(), chunks=(700, 5)))
+    assert array.tree.log_likelihood_ == pytest.approx(model.tree.log_likelihood_, rel=1e-9)
+    assert array.transform(dask.array.from_array(clinic.to_numpy(), chunks=(900, -1))).compute().shape == found.shape
+    assert array.get_params()["structure"] == "clnj" and array.set_params(n_states=3).get_params()["n_states"] == 3
+
+
+def test_a_lost_dask_worker_costs_its_part_only(dask_rows, client, tmp_path):
+    from latentree.dask import DaskLatentTree
+
+    passes = str(tmp_path / "passes")
+
+    def kill_once(part):
+        with open(passes, "ab") as file:
+            file.write(b".")
+        if os.path.getsize(passes) == 5:
+            os.kill(os.getpid(), 9)
+        return part
+
+    expected = DaskLatentTree(client=client, **FAST).fit(dask_rows).tree
+    tree = DaskLatentTree(client=client, **FAST).fit(dask_rows.map_partitions(kill_once, meta=dask_rows._meta)).tree
+    assert os.path.getsize(passes) > 5
+    # The same parts in the same order: the same bytes.
+    assert tree.to_json() == expected.to_json()
+
+
+def test_dask_mistakes_are_told(dask_rows, client, clinic):
+    from latentree.dask import DaskLatentTree
+
+    with pytest.raises(ValueError, match="no column 'fevr'; it has"):
+        DaskLatentTree(client=client, features_cols=["fevr"]).fit(dask_rows)
+    with pytest.raises(TypeError, match="needs a dask.dataframe or a dask.array, not DataFrame"):
+        DaskLatentTree(client=client).fit(clinic)
+    with pytest.raises(ValueError, match="there are no rows"):
+        DaskLatentTree(client=client, **FAST).fit(dask_rows[dask_rows.iloc[:, 0] > 5])
+    changing = dask_rows.map_partitions(lambda part: part.sample(n=int.from_bytes(os.urandom(2), "little") % 500 + 50), meta=dask_rows._meta)
+    with pytest.raises(ValueError, match="the rows change from pass to pass"):
+        DaskLatentTree(client=client, **FAST).fit(changing)
+
+
+def test_ray_datasets(ray_cluster, clinic):
+    from latentree.ray import RayLatentTree
+
+    rows = ray_cluster.data.from_pandas(np.array_split(clinic, 3)).materialize()
+    model = RayLatentTree(**FAST).fit(rows)
+    found = model.transform(rows).to_pandas()
+    names = list(model.tree.get_feature_names_out())
+    np.testing.assert_allclose(found[names].to_numpy(), model.tree.transform(found[clinic.columns]), atol=1e-12)
+    assert model.score(rows) == pytest.approx(model.tree.score(clinic), rel=1e-12)
+    with pytest.raises(ValueError, match="no column 'fevr'"):
+        RayLatentTree(features_cols=["fevr"]).fit(rows)
+    with pytest.raises(TypeError, match="ray.data.Dataset, not DataFrame"):
+        RayLatentTree().fit(clinic)
+    with pytest.raises(ValueError, match="no rows"):
+        RayLatentTree(**FAST).fit(rows.filter(lambda row: False))
