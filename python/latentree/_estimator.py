@@ -632,8 +632,8 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     @property
     def groups_(self) -> Any:
         """The groups of variables as a data frame, from broad to fine: a row for each, with the name and the label of its hidden variable,
-        its level (1 is broad) and the group around it, the share of rows that are not in state 0, support, a description and its variables,
-        the most informative first."""
+        its level (1 is broad) and the group around it, the share of rows in the states that the group is about, support, a
+        description and its variables, those that it explains best first."""
         return _meaning.groups(self._fitted())
 
     @property

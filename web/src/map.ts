@@ -63,9 +63,11 @@ export class GroupMap {
     this.crumbs.replaceChildren(element("ol", {}, step(ALL, "All groups"), ...path));
     const count = groups.broad.filter((group) => groups.all[group].node !== null).length;
     const n = payload.observed.reduce<number>((sum, it) => sum + it, 0);
+    const rest = groups.broad.filter((group) => groups.all[group].node === null).reduce((sum, group) => sum + groups.all[group].variables.length, 0);
+    const placed = rest > 0 ? `${grouped(n - rest)} of ${grouped(n)}` : grouped(n);
     this.note.replaceChildren(
       focus === ALL
-        ? `${grouped(n)} variables in ${grouped(count)} ${groups.all.some((it) => it.level > 1) ? "broad groups" : "groups"} of what goes together, the most telling first. Press one to open it.`
+        ? `${placed} variables in ${grouped(count)} ${groups.all.some((it) => it.level > 1) ? "broad groups" : "groups"} of what goes together, the most telling first. Press one to open it.`
         : isolated(oneLine(groups.all[focus].description || "Variables that no other group says much about.")),
     );
   }

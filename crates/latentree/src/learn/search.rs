@@ -46,7 +46,8 @@ impl Run<'_> {
             Criterion::Bic => {
                 let mut search = BicSearch::new(self.options.seed)
                     .smoothing(self.search_smoothing(evidence.moments.total_weight()))
-                    .effort(self.options.selection.effort.unwrap_or_default());
+                    .effort(self.options.selection.effort.unwrap_or_default())
+                    .tests_follow(true);
                 if kept.is_none() {
                     let trees = self.learned_trees(evidence)?;
                     let models = self.learned_models(&trees, evidence)?;

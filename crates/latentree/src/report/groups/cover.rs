@@ -1,8 +1,8 @@
-//! Chooses the few nodes that together have the most information about all variables, by a greedy cover.
+//! Chooses the few themes that together have the most information about all variables, by a greedy cover.
 //!
-//! The coverage of a set of nodes is the sum over variables of the best node's share of the variable's information. It is monotone and
+//! The coverage of a set of themes is the sum over variables of the best theme's share of the variable's information. It is monotone and
 //! submodular, so the greedy choice reaches at least `1 − 1/e` of the best choice of the same size (Nemhauser, Wolsey and Fisher 1978).
-//! Gains only fall while nodes are chosen, so a node whose gain in an earlier round is below the best of this round can be skipped.
+//! Gains only fall while themes are chosen, so one whose gain in an earlier round is below the best of this round can be skipped.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -40,8 +40,15 @@ impl Ord for Offer {
     }
 }
 
-/// Chooses up to `most` of the candidates, in the order of what they add; `covered` is what is known of each variable before, and is raised.
-pub(super) fn greedy(says: &[Vec<Says>], candidates: &[usize], covered: &mut [f32], most: usize) -> Vec<Choice> {
+/// Chooses up to `most` of the candidates, in the order of what they add, and at most one of each owner; `covered` is what is known of
+/// each variable before, and is raised.
+pub(super) fn greedy(
+    says: &[Vec<Says>],
+    owner: impl Fn(usize) -> usize,
+    candidates: &[usize],
+    covered: &mut [f32],
+    most: usize,
+) -> Vec<Choice> {
     let gain = |candidate: usize, covered: &[f32]| -> f64 {
         says[candidate].iter().map(|it| f64::from((it.share - covered[it.variable as usize]).max(0.0))).sum()
     };
@@ -51,6 +58,9 @@ pub(super) fn greedy(says: &[Vec<Says>], candidates: &[usize], covered: &mut [f3
     while let Some(best) = offers.pop() {
         if chosen.len() == most || best.gain <= 0.0 {
             break;
+        }
+        if chosen.iter().any(|it| owner(it.candidate) == owner(best.candidate)) {
+            continue;
         }
         if best.round < chosen.len() {
             offers.push(Offer { gain: gain(best.candidate, covered), round: chosen.len(), ..best });

@@ -139,8 +139,8 @@ impl Feature {
         Some(tell(Some(labels[label].clone()), false, here[label], there[label]))
     }
 
-    /// Whether the described value is higher in each of these states than in the others.
-    pub(super) fn rises_in_each(&self, prior: &[f64], told: &Difference) -> bool {
+    /// Whether the described value is as high in each of these states as in any other.
+    pub(super) fn rises_in_each(&self, prior: &[f64], told: &Difference, inside: &std::ops::Range<usize>) -> bool {
         let value = |state: usize| match &self.values {
             Values::Means(means) => means[state],
             Values::Labels { labels, order, event } => {
@@ -153,7 +153,8 @@ impl Feature {
                 }
             }
         };
-        (1..prior.len()).all(|state| value(state) >= value(0))
+        let highest = (0..prior.len()).filter(|state| !inside.contains(state)).map(value).fold(f64::NEG_INFINITY, f64::max);
+        inside.clone().all(|state| value(state) >= highest)
     }
 }
 

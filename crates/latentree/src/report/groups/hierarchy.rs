@@ -1,7 +1,9 @@
 //! The hierarchy from a dozen broad groups to fine ones: the cover, applied again inside each group.
+//!
+//! Groups of a small tree are about its hidden nodes, those of a larger one about themes of them.
 
 use super::cover::{Choice, greedy, knee};
-use super::information::{LITTLE, Says, Scale, Walks};
+use super::information::{LITTLE, Says, Scale, Theme, Walks};
 use crate::index::NodeIx;
 
 /// In trees of at most this many hidden nodes, every hidden node that is the best for some variable is a group of a single level.
@@ -24,12 +26,12 @@ const WEAK: f64 = 0.005;
 #[derive(Debug, Clone)]
 pub(super) struct Found {
     /// `None` for the variables that no group explains well.
-    pub(super) node: Option<NodeIx>,
+    pub(super) theme: Option<Theme>,
     /// From 1, the broad groups.
     pub(super) level: usize,
     /// Index of the enclosing group.
     pub(super) parent: Option<usize>,
-    /// Observed nodes and the group's information about them in nats, the most informative first.
+    /// Observed nodes and the group's information about them in nats; those of which it explains the largest share come first.
     pub(super) variables: Vec<(NodeIx, f64)>,
     /// Hidden nodes, its own first.
     pub(super) hidden: Vec<NodeIx>,
@@ -39,6 +41,9 @@ struct Hierarchy<'a> {
     walks: &'a Walks<'a>,
     scales: Vec<Scale>,
     hidden: Vec<NodeIx>,
+    /// Candidates, and the index of the hidden node of each.
+    themes: Vec<Theme>,
+    owners: Vec<usize>,
     observed: Vec<NodeIx>,
     says: Vec<Vec<Says>>,
     found: Vec<Found>,
@@ -60,8 +65,14 @@ pub(super) fn hierarchy(walks: &Walks<'_>) -> Vec<Found> {
     let mut places = vec![None; tree.n_nodes()];
     observed.iter().enumerate().for_each(|(place, node)| places[node.get()] = Some(place as u32));
     let scales = walks.scales();
-    let says = walks.all(&hidden, &places, &scales);
-    let mut all = Hierarchy { walks, scales, hidden, observed, says, found: Vec::new() };
+    let is_small = hidden.len() <= FEW_HIDDEN;
+    let themes_of = |(owner, &node): (usize, &NodeIx)| {
+        let themes = if is_small { vec![Theme::whole(node)] } else { walks.themes(node) };
+        themes.into_iter().map(move |theme| (owner, theme))
+    };
+    let (owners, themes): (Vec<usize>, Vec<Theme>) = hidden.iter().enumerate().flat_map(themes_of).unzip();
+    let says = walks.all(&themes, &places, &scales);
+    let mut all = Hierarchy { walks, scales, hidden, themes, owners, observed, says, found: Vec::new() };
     all.broad();
     all.found
 }
@@ -69,10 +80,10 @@ pub(super) fn hierarchy(walks: &Walks<'_>) -> Vec<Found> {
 impl Hierarchy<'_> {
     fn broad(&mut self) {
         let mut covered = vec![0.0; self.observed.len()];
-        let candidates: Vec<usize> = (0..self.hidden.len()).collect();
-        let is_small = candidates.len() <= FEW_HIDDEN;
+        let candidates: Vec<usize> = (0..self.themes.len()).collect();
+        let is_small = self.hidden.len() <= FEW_HIDDEN;
         let most = if is_small { FEW_HIDDEN } else { *BROAD.end() };
-        let mut chosen: Vec<Choice> = greedy(&self.says, &candidates, &mut covered, most);
+        let mut chosen: Vec<Choice> = greedy(&self.says, |it| self.owners[it], &candidates, &mut covered, most);
         if !is_small {
             chosen.truncate(knee(&chosen, *BROAD.start()));
         }
@@ -81,9 +92,10 @@ impl Hierarchy<'_> {
             // Nodes that add nothing come last.
             centres.extend(candidates.iter().filter(|candidate| !chosen.iter().any(|it| it.candidate == **candidate)));
         }
-        let variables: Vec<usize> = (0..self.observed.len()).collect();
+        let (variables, hidden): (Vec<usize>, Vec<usize>) =
+            ((0..self.observed.len()).collect(), (0..self.hidden.len()).collect());
         let least = if is_small { 1 } else { MIN_OF_BROAD };
-        let (shares, rest) = self.settled(&mut centres, None, &variables, &candidates, least);
+        let (shares, rest) = self.settled(&mut centres, None, &variables, &hidden, least);
         let first = self.found.len();
         for (&centre, share) in centres.iter().zip(&shares) {
             self.push(Some(centre), 1, None, share);
@@ -109,8 +121,12 @@ impl Hierarchy<'_> {
         // Variables of other groups do not count here.
         let mut covered = vec![f32::INFINITY; self.observed.len()];
         share.variables.iter().for_each(|&(variable, told)| covered[variable] = told as f32);
-        let candidates: Vec<usize> = share.hidden.iter().copied().filter(|&it| Some(it) != centre).collect();
-        let mut chosen = greedy(&self.says, &candidates, &mut covered, *FINER.end());
+        let own = centre.map(|it| self.owners[it]);
+        let hidden: Vec<usize> = share.hidden.iter().copied().filter(|&it| Some(it) != own).collect();
+        let mut is_inside = vec![false; self.hidden.len()];
+        hidden.iter().for_each(|&it| is_inside[it] = true);
+        let candidates: Vec<usize> = (0..self.themes.len()).filter(|&it| is_inside[self.owners[it]]).collect();
+        let mut chosen = greedy(&self.says, |it| self.owners[it], &candidates, &mut covered, *FINER.end());
         let mut told: f64 = share.variables.iter().map(|it| it.1).sum();
         let telling = chosen.iter().take_while(|choice| {
             told += choice.gain;
@@ -121,7 +137,7 @@ impl Hierarchy<'_> {
         chosen.truncate(knee(&chosen, *FINER.start()));
         let mut finer: Vec<usize> = chosen.iter().map(|it| it.candidate).collect();
         let variables: Vec<usize> = share.variables.iter().map(|it| it.0).collect();
-        let (shares, _) = self.settled(&mut finer, centre, &variables, &candidates, MIN_VARIABLES);
+        let (shares, _) = self.settled(&mut finer, centre, &variables, &hidden, MIN_VARIABLES);
         let begun = self.found.len();
         for (&it, share) in finer.iter().zip(&shares) {
             self.push(Some(it), level + 1, Some(parent), share);
@@ -163,12 +179,12 @@ impl Hierarchy<'_> {
             for it in &self.says[centre] {
                 raise(&mut best_of_variable[it.variable as usize], ix, f64::from(it.share));
             }
-            self.walks.visit(self.hidden[centre], LITTLE, |node, nats| {
+            self.walks.visit(&self.themes[centre], LITTLE, |node, nats| {
                 raise(&mut best_of_node[node.get()], ix, self.scales[node.get()].share(nats));
             });
         }
         let mut shares: Vec<Share> =
-            centres.iter().map(|&centre| Share { variables: Vec::new(), hidden: vec![centre] }).collect();
+            centres.iter().map(|&centre| Share { variables: Vec::new(), hidden: vec![self.owners[centre]] }).collect();
         let mut rest = Share { variables: Vec::new(), hidden: Vec::new() };
         for &variable in variables {
             let scale = self.scales[self.observed[variable].get()];
@@ -177,7 +193,7 @@ impl Hierarchy<'_> {
                 None => rest.variables.push((variable, 0.0)),
             }
         }
-        for &it in hidden.iter().filter(|it| !centres.contains(it)) {
+        for &it in hidden.iter().filter(|it| !centres.iter().any(|&centre| self.owners[centre] == **it)) {
             let node = self.hidden[it].get();
             match best_of_node[node].filter(|best| !self.scales[node].is_below(WEAK, best.1)) {
                 Some((ix, _)) => shares[ix].hidden.push(it),
@@ -188,11 +204,11 @@ impl Hierarchy<'_> {
     }
 
     fn push(&mut self, centre: Option<usize>, level: usize, parent: Option<usize>, share: &Share) {
-        let mut variables: Vec<(NodeIx, f64)> =
-            share.variables.iter().map(|&(variable, share)| self.in_nats(variable, share)).collect();
+        let mut variables = share.variables.clone();
         variables.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let variables = variables.into_iter().map(|(variable, share)| self.in_nats(variable, share)).collect();
         self.found.push(Found {
-            node: centre.map(|it| self.hidden[it]),
+            theme: centre.map(|it| self.themes[it].clone()),
             level,
             parent,
             variables,

@@ -1,4 +1,4 @@
-//! Exact mutual information between hidden nodes and all other nodes, from the model alone.
+//! Exact mutual information between hidden nodes, or themes of them, and all other nodes, from the model alone.
 //!
 //! Information only falls along a path (the data-processing inequality), so a walk from a node may stop where little is left: nodes
 //! beyond have less. In a discrete tree, the distribution given each state of the origin is passed along; in a Gaussian tree,
@@ -11,7 +11,7 @@ use crate::model::{Family, LatentTree, Marginal};
 use crate::report::profile;
 use crate::report::steps::{Content, Steps, chain};
 
-/// Maximum number of pairs of a hidden node and a variable; the least informative ones of each node are dropped first.
+/// Maximum number of pairs of a theme and a variable; the least informative ones of each theme are dropped first.
 const MAX_PAIRS: usize = 16 << 20;
 /// With more pairs than this, walks stop at `LITTLE`.
 const ALL_PAIRS: usize = 4 << 20;
@@ -22,7 +22,49 @@ const RARE: f64 = 0.098;
 /// Correlations are kept at least this far from ±1.
 const MIN_NOISE: f64 = 1e-12;
 
-/// The information of a hidden node about a variable.
+/// Maximum number of states of a node that are themes one by one; of more states, only all but the first are one.
+const MAX_THEMES: usize = 32;
+
+/// What a group is about: a hidden node, or whether it is in some of its states.
+///
+/// The states of one node may be about things that exclude each other, such as the months of a year: the node has much information
+/// about all of them, and yet no two are ever seen together. What goes together is what one state, or the states from one on, tell
+/// apart from the rest.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Theme {
+    pub(super) node: NodeIx,
+    /// The states; `None` for the node itself.
+    pub(super) states: Option<std::ops::Range<usize>>,
+}
+
+impl Theme {
+    pub(super) fn whole(node: NodeIx) -> Self {
+        Self { node, states: None }
+    }
+
+    /// The distribution of the node given each side of the theme, and the probability of each side.
+    fn sides(&self, marginal: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let n_states = marginal.len();
+        let Some(inside) = &self.states else {
+            let mut identity = vec![0.0; n_states * n_states];
+            (0..n_states).for_each(|state| identity[state * (n_states + 1)] = 1.0);
+            return (identity, marginal.to_vec());
+        };
+        let mut given = vec![0.0; 2 * n_states];
+        let mut prior = vec![0.0; 2];
+        for (state, &p) in marginal.iter().enumerate() {
+            let side = usize::from(inside.contains(&state));
+            given[side * n_states + state] = p;
+            prior[side] += p;
+        }
+        for (row, &total) in given.chunks_exact_mut(n_states).zip(&prior) {
+            row.iter_mut().for_each(|p| *p /= total.max(f64::MIN_POSITIVE));
+        }
+        (given, prior)
+    }
+}
+
+/// The information of a theme about a variable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Says {
     /// The variable, by its index in the list of observed nodes.
@@ -94,11 +136,28 @@ impl<'a> Walks<'a> {
         Self { model, marginals, kind }
     }
 
-    /// Visits the other nodes that a hidden node has at least `least` nats of information about.
-    pub(super) fn visit(&self, origin: NodeIx, least: f64, mut found: impl FnMut(NodeIx, f64)) {
+    /// The themes of a hidden node: each state but the first, and the states from one on; of two states or a number, the node itself.
+    pub(super) fn themes(&self, node: NodeIx) -> Vec<Theme> {
+        let n_states = match &self.kind {
+            Kind::Discrete(steps) => steps.marginals[node.get()].len(),
+            Kind::Gaussian(_) => 0,
+        };
+        let theme = |states| Theme { node, states: Some(states) };
+        match n_states {
+            0..=2 => vec![Theme::whole(node)],
+            3..=MAX_THEMES => {
+                let tails = (1..n_states).map(|from| theme(from..n_states));
+                tails.chain((1..n_states - 1).map(|state| theme(state..state + 1))).collect()
+            }
+            _ => vec![theme(1..n_states)],
+        }
+    }
+
+    /// Visits the other nodes that a theme has at least `least` nats of information about.
+    pub(super) fn visit(&self, theme: &Theme, least: f64, mut found: impl FnMut(NodeIx, f64)) {
         match &self.kind {
-            Kind::Discrete(steps) => visit_discrete(steps, origin.get(), least, &mut found),
-            Kind::Gaussian(correlations) => self.visit_gaussian(correlations, origin, least, &mut found),
+            Kind::Discrete(steps) => visit_discrete(steps, theme, least, &mut found),
+            Kind::Gaussian(correlations) => self.visit_gaussian(correlations, theme.node, least, &mut found),
         }
     }
 
@@ -136,14 +195,14 @@ impl<'a> Walks<'a> {
         scales
     }
 
-    /// The information of each of these hidden nodes about each variable; `places` maps nodes to indices of observed nodes.
-    pub(super) fn all(&self, hidden: &[NodeIx], places: &[Option<u32>], scales: &[Scale]) -> Vec<Vec<Says>> {
+    /// The information of each of these themes about each variable; `places` maps nodes to indices of observed nodes.
+    pub(super) fn all(&self, themes: &[Theme], places: &[Option<u32>], scales: &[Scale]) -> Vec<Vec<Says>> {
         let n_observed = places.iter().flatten().count();
-        let least = if hidden.len().saturating_mul(n_observed) > ALL_PAIRS { LITTLE } else { 0.0 };
-        let most = (MAX_PAIRS / hidden.len().max(1)).max(64);
-        let of_node = |&node: &NodeIx| {
+        let least = if themes.len().saturating_mul(n_observed) > ALL_PAIRS { LITTLE } else { 0.0 };
+        let most = (MAX_PAIRS / themes.len().max(1)).max(64);
+        let of_theme = |theme: &Theme| {
             let mut says = Vec::new();
-            self.visit(node, least, |other, nats| {
+            self.visit(theme, least, |other, nats| {
                 if let (Some(variable), true) = (places[other.get()], nats > 0.0) {
                     says.push(Says { variable, share: scales[other.get()].share(nats) as f32 });
                 }
@@ -156,16 +215,15 @@ impl<'a> Walks<'a> {
             says.shrink_to_fit();
             says
         };
-        hidden.par_iter().map(of_node).collect()
+        themes.par_iter().map(of_theme).collect()
     }
 }
 
-fn visit_discrete(steps: &Steps, origin: usize, least: f64, found: &mut dyn FnMut(NodeIx, f64)) {
-    let prior = &steps.marginals[origin];
-    let n_states = prior.len();
-    let mut identity = vec![0.0; n_states * n_states];
-    (0..n_states).for_each(|state| identity[state * (n_states + 1)] = 1.0);
-    let mut stack = vec![(origin, usize::MAX, identity)];
+fn visit_discrete(steps: &Steps, theme: &Theme, least: f64, found: &mut dyn FnMut(NodeIx, f64)) {
+    let origin = theme.node.get();
+    let (given, prior) = theme.sides(&steps.marginals[origin]);
+    let prior = prior.as_slice();
+    let mut stack = vec![(origin, usize::MAX, given)];
     while let Some((node, from, given)) = stack.pop() {
         let width = steps.marginals[node].len();
         for step in steps.steps[node].iter().filter(|step| step.to != from) {

@@ -1,11 +1,13 @@
 //! Labels of hidden nodes, made of their most informative variables.
 //!
-//! A label names what is *more* likely, or larger, outside of state 0. States are ordered so that state 0 has the least of everything.
+//! A label names what is *more* likely, or larger, in the states that it is about: those of the group's theme or, by default, all but
+//! state 0. States are ordered so that state 0 has the least of everything.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::features::{Difference, Feature};
-use super::information::{Kind, Walks, gaussian_information};
+use super::information::{Kind, Theme, Walks, gaussian_information};
 use crate::index::NodeIx;
 use crate::model::Marginal;
 use crate::report::profile::{Lengths, most_informative, nearest};
@@ -22,8 +24,8 @@ const MAX_STATES: usize = 64;
 /// The description of a hidden node, in order of information.
 #[derive(Debug)]
 pub(super) enum About {
-    /// Columns by its states.
-    States { prior: Vec<f64>, features: Vec<Feature> },
+    /// Columns by its states, and the states that matter.
+    States { prior: Vec<f64>, features: Vec<Feature>, inside: Range<usize> },
     /// For a Gaussian node, the variables when it is one standard deviation higher.
     Number(Vec<Difference>),
 }
@@ -47,8 +49,8 @@ impl<'a> Observer<'a> {
         Self { walks, lengths }
     }
 
-    pub(super) fn about(&self, node: NodeIx, wanted: usize, own: &dyn Fn(NodeIx) -> bool) -> About {
-        let model = self.walks.model;
+    pub(super) fn about(&self, theme: &Theme, wanted: usize, own: &dyn Fn(NodeIx) -> bool) -> About {
+        let (model, node) = (self.walks.model, theme.node);
         match (&self.walks.kind, &self.lengths) {
             (Kind::Discrete(steps), _) => {
                 let prior = steps.marginals[node.get()].clone();
@@ -60,7 +62,8 @@ impl<'a> Observer<'a> {
                         features.retain(|feature| own(feature.node));
                     }
                 }
-                About::States { prior, features }
+                let inside = theme.states.clone().unwrap_or(1.min(prior.len())..prior.len());
+                About::States { prior, features, inside }
             }
             (Kind::Gaussian(_), Some(lengths)) => {
                 let mut found = nearest(model.tree(), lengths, node.get(), None, wanted);
@@ -88,13 +91,13 @@ impl<'a> Observer<'a> {
 }
 
 impl About {
-    /// The columns that rise outside of state 0 or, if none does, the columns that fall.
+    /// The columns that rise in the states that matter or, if none does, the columns that fall.
     fn telling(&self) -> Vec<String> {
         let differences: Vec<(Difference, bool)> = match self {
-            Self::States { prior, features } => {
+            Self::States { prior, features, inside } => {
                 let told = |feature: &Feature| {
-                    let told = feature.difference(prior, &|state| state > 0)?;
-                    let in_each = feature.rises_in_each(prior, &told);
+                    let told = feature.difference(prior, &|state| inside.contains(&state))?;
+                    let in_each = feature.rises_in_each(prior, &told, inside);
                     Some((told, in_each))
                 };
                 features.iter().filter_map(told).collect()

@@ -1,8 +1,9 @@
 //! Groups of variables around hidden ones, from a dozen broad groups to fine ones, each described in words.
 //!
 //! Everything is computed exactly, from the model alone. The groups are the hidden nodes that *together* have the most information about
-//! the observed variables (see `cover`), rather than individually: neighbours on a chain say the same. Each variable, and each other
-//! hidden node, belongs to the group with the most information about it.
+//! the observed variables (see `cover`), rather than individually: neighbours on a chain say the same. In larger trees, a node of more
+//! than two states counts by one *theme*, a part of its states against the rest, so that the variables of a group are those that go
+//! together. Each variable, and each other hidden node, belongs to the group with the most information about it.
 
 mod cover;
 mod features;
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 pub use self::features::Difference;
 use self::features::{Feature, percent};
 use self::hierarchy::{Found, hierarchy};
-use self::information::Walks;
+use self::information::{Theme, Walks};
 use self::labels::{About, Observer, SEPARATOR, label};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
@@ -64,7 +65,8 @@ pub struct Group {
     pub level: usize,
     /// Index of the enclosing group in [`Groups::all`].
     pub parent: Option<usize>,
-    /// Observed nodes, including those of finer groups, and the information of the group's node about them in nats, most informative first.
+    /// Observed nodes, including those of finer groups, and the information of the group about them in nats. Variables of which it
+    /// explains the largest share come first; a share of the entropy, which for variables rarer than 2% counts as that of 2%.
     ///
     /// Groups of the same level do not share variables.
     pub variables: Vec<(NodeIx, f64)>,
@@ -72,11 +74,13 @@ pub struct Group {
     pub hidden: Vec<NodeIx>,
     /// The states of the node, in order; none for a Gaussian node.
     pub states: Vec<GroupState>,
-    /// Share of rows outside of state 0; `None` for a Gaussian node.
+    /// The states that the group is about: all but the first, unless some of them tell more; none for a Gaussian node.
+    pub about: std::ops::Range<usize>,
+    /// Share of rows in these states; `None` for a Gaussian node.
     pub share: Option<f64>,
     /// Median support of the edges between the group's hidden nodes and other hidden nodes, if the tree has supports.
     pub support: Option<f64>,
-    /// Description of the rows outside of state 0, or of rows in which a Gaussian node is one standard deviation higher.
+    /// Description of the rows in the states that the group is about, or of rows in which a Gaussian node is one standard deviation higher.
     pub description: String,
 }
 
@@ -121,19 +125,20 @@ impl Groups {
             .par_iter()
             .map(|group| {
                 let own: HashSet<NodeIx> = group.variables.iter().map(|it| it.0).collect();
-                group.node.map(|node| observer.about(node, DESCRIBED_BY, &|it| own.contains(&it)))
+                group.theme.as_ref().map(|theme| observer.about(theme, DESCRIBED_BY, &|it| own.contains(&it)))
             })
             .collect();
         // Broad groups have the shortest labels.
         let mut order: Vec<usize> = (0..found.len()).collect();
         order.sort_by_key(|&ix| found[ix].level);
         for ix in order {
-            if let (Some(node), Some(about)) = (found[ix].node, &about[ix]) {
-                labels[node.get()] = Some(label(about, tree.name(node), &mut taken));
+            if let (Some(theme), Some(about)) = (&found[ix].theme, &about[ix]) {
+                labels[theme.node.get()] = Some(label(about, tree.name(theme.node), &mut taken));
             }
         }
         let others: Vec<NodeIx> = model.hidden().filter(|node| labels[node.get()].is_none()).collect();
-        let about_others: Vec<About> = others.par_iter().map(|&node| observer.about(node, LABELLED_BY, &|_| true)).collect();
+        let about_others: Vec<About> =
+            others.par_iter().map(|&node| observer.about(&Theme::whole(node), LABELLED_BY, &|_| true)).collect();
         for (&node, about) in others.iter().zip(&about_others) {
             labels[node.get()] = Some(label(about, tree.name(node), &mut taken));
         }
@@ -196,7 +201,7 @@ impl Groups {
         text::text(self, model, of)
     }
 
-    /// As JSON: a list of `{name, label, level, parent, variables, information, states, share, support, description, hidden}`.
+    /// As JSON: a list of `{name, label, level, parent, variables, information, states, about, share, support, description, hidden}`.
     #[must_use]
     pub fn to_json(&self, model: &LatentTree) -> Value {
         let names = |nodes: &mut dyn Iterator<Item = NodeIx>| nodes.map(|node| model.tree().name(node)).collect::<Vec<_>>();
@@ -209,6 +214,7 @@ impl Groups {
                 "variables": names(&mut group.variables.iter().map(|it| it.0)),
                 "information": group.variables.iter().map(|it| it.1).collect::<Vec<_>>(),
                 "states": group.states.iter().map(state_json).collect::<Vec<_>>(),
+                "about": group.states[group.about.clone()].iter().map(|it| &it.state).collect::<Vec<_>>(),
                 "share": group.share,
                 "support": group.support,
                 "description": group.description,
@@ -258,7 +264,8 @@ fn plain(label: &str) -> String {
 }
 
 fn described(model: &LatentTree, found: Found, about: Option<About>, labels: &[Option<String>], other: &str) -> Group {
-    let Found { node, level, parent, variables, hidden } = found;
+    let Found { theme, level, parent, variables, hidden } = found;
+    let node = theme.map(|theme| theme.node);
     let mut group = Group {
         node,
         name: node.map_or(other, |node| model.tree().name(node)).to_owned(),
@@ -269,16 +276,19 @@ fn described(model: &LatentTree, found: Found, about: Option<About>, labels: &[O
         variables,
         hidden,
         states: Vec::new(),
+        about: 0..0,
         share: None,
         description: String::new(),
     };
     match (about, node) {
-        (Some(About::States { prior, features }), Some(node)) => {
+        (Some(About::States { prior, features, inside }), Some(node)) => {
             let names = model.domain(node).labels().unwrap_or_default();
-            group.share = Some((1.0 - prior[0]).clamp(0.0, 1.0));
+            let share = if inside == (1..prior.len()) { 1.0 - prior[0] } else { prior[inside.clone()].iter().sum() };
+            group.share = Some(share.clamp(0.0, 1.0));
             group.states = (0..prior.len()).map(|state| described_state(&prior, &features, state, &names[state])).collect();
-            let told = told(&differences(&prior, &features, &|state| state > 0));
-            group.description = format!("{} of rows{told}", percent(1.0 - prior[0]));
+            let told = told(&differences(&prior, &features, &|state| inside.contains(&state)));
+            group.description = format!("{} of rows{told}", percent(share));
+            group.about = inside;
         }
         (Some(About::Number(mut differences)), _) => {
             differences.truncate(DIFFERENCES);

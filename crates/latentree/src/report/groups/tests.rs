@@ -52,13 +52,25 @@ fn information_is_that_of_the_enumerated_joint_distribution() {
         let walks = Walks::new(&model);
         for node in model.hidden() {
             let mut seen = 0;
-            walks.visit(node, 0.0, |other, nats| {
+            walks.visit(&Theme::whole(node), 0.0, |other, nats| {
                 seen += 1;
                 let expected = information_of(&pair(&joint, &model, node, other));
                 assert!((nats - expected).abs() < 1e-9, "{nats} for {expected}, seed {seed}");
             });
             let reached = model.tree().node_ixs().filter(|&it| it != node && model.tree().path(node, it).is_some()).count();
             assert_eq!(seen, reached);
+            for theme in walks.themes(node) {
+                let Some(inside) = theme.states.clone() else { continue };
+                walks.visit(&theme, 0.0, |other, nats| {
+                    let table = pair(&joint, &model, node, other);
+                    let mut sides = vec![vec![0.0; table[0].len()]; 2];
+                    for (state, row) in table.iter().enumerate() {
+                        let side = &mut sides[usize::from(inside.contains(&state))];
+                        side.iter_mut().zip(row).for_each(|(sum, p)| *sum += p);
+                    }
+                    assert!((nats - information_of(&sides)).abs() < 1e-9, "{inside:?}, seed {seed}");
+                });
+            }
         }
     }
 }
@@ -83,7 +95,7 @@ fn information_in_a_gaussian_tree_is_that_of_its_covariances() {
         }
         let walks = Walks::new(&model);
         for node in model.hidden() {
-            walks.visit(node, 0.0, |other, nats| {
+            walks.visit(&Theme::whole(node), 0.0, |other, nats| {
                 let (a, b) = (node.get(), other.get());
                 let squared = covariance[a][b] * covariance[a][b] / (covariance[a][a] * covariance[b][b]);
                 let expected = -0.5 * (1.0 - squared).max(1e-12).ln();
@@ -122,7 +134,7 @@ fn a_greedy_cover_takes_the_best_step_and_keeps_the_bound_of_nemhauser() {
         let says = random_says(seed, n, n_variables as u32);
         let all: Vec<usize> = (0..n).collect();
         let mut covered = vec![0.0; n_variables];
-        let chosen = greedy(&says, &all, &mut covered, m);
+        let chosen = greedy(&says, |it| it, &all, &mut covered, m);
         let mut so_far: Vec<usize> = Vec::new();
         for choice in &chosen {
             let gain = |it: usize| {
@@ -159,6 +171,7 @@ fn groups_of_a_large_tree_are_a_hierarchy_that_holds_everything_once() {
     for seed in 0..3 {
         let model = large(seed);
         let groups = Groups::of(&model);
+        let scales = Walks::new(&model).scales();
         let n_broad = groups.broad().filter(|group| group.node.is_some()).count();
         assert!((8..=20).contains(&n_broad), "{n_broad}");
         let mut nodes: Vec<NodeIx> = groups.all().iter().filter_map(|group| group.node).collect();
@@ -172,7 +185,8 @@ fn groups_of_a_large_tree_are_a_hierarchy_that_holds_everything_once() {
         let of_group = |group: &Group| group.variables.iter().map(|it| it.0).collect::<HashSet<_>>();
         for (ix, group) in groups.all().iter().enumerate() {
             assert!(!group.variables.is_empty());
-            assert!(group.variables.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+            let share = |it: &(NodeIx, f64)| scales[it.0.get()].share(it.1);
+            assert!(group.variables.windows(2).all(|pair| share(&pair[0]) >= share(&pair[1]) - 1e-6));
             if let Some(parent) = group.parent {
                 assert!(parent < ix && groups.all()[parent].level + 1 == group.level);
                 assert!(of_group(group).is_subset(&of_group(&groups.all()[parent])));
@@ -185,6 +199,63 @@ fn groups_of_a_large_tree_are_a_hierarchy_that_holds_everything_once() {
             assert!(variables.windows(2).all(|pair| pair[0] < pair[1]));
         }
         assert_eq!(groups, Groups::of(&model));
+    }
+}
+
+/// Eighteen hidden nodes, each with five variables that rise together, around one whose eight states raise one variable each.
+fn with_months() -> LatentTree {
+    use crate::data::{Kind, Schema};
+    use crate::model::Table;
+    let mut tree = crate::tree::Tree::new();
+    let mut schema = Schema::builder();
+    let mut tables = Vec::new();
+    let months = tree.add_hidden("months").unwrap();
+    tables.push((months, Table::new(8, vec![0.125; 8])));
+    for month in 0..8 {
+        let name = format!("month{month}");
+        schema = schema.scalar(&name, Kind::binary());
+        let leaf = tree.add_observed(&name).unwrap();
+        tree.connect(months, leaf, None).unwrap();
+        let rows = (0..8).flat_map(|state| if state == month { [0.02, 0.98] } else { [0.995, 0.005] });
+        tables.push((leaf, Table::new(2, rows.collect())));
+    }
+    for theme in 0..18 {
+        let hidden = tree.add_hidden(&format!("theme{theme}")).unwrap();
+        tree.connect(months, hidden, None).unwrap();
+        tables.push((hidden, Table::new(2, (0..8).flat_map(|_| [0.8, 0.2]).collect())));
+        for word in 0..5 {
+            let name = format!("word{theme}-{word}");
+            schema = schema.scalar(&name, Kind::binary());
+            let leaf = tree.add_observed(&name).unwrap();
+            tree.connect(hidden, leaf, None).unwrap();
+            tables.push((leaf, Table::new(2, vec![0.97, 0.03, 0.4, 0.6])));
+        }
+    }
+    let mut builder = LatentTree::builder(std::sync::Arc::new(schema.build().unwrap()), tree.clone()).root(months);
+    for node in tree.node_ixs().filter(|&it| !tree.is_observed(it)) {
+        let n_states = if node == months { 8 } else { 2 };
+        builder = builder.hidden(node, Domain::numbered(n_states));
+    }
+    for (node, table) in tables {
+        builder = builder.distribution(node, Distribution::Discrete(table));
+    }
+    builder.build().unwrap()
+}
+
+#[test]
+fn variables_that_exclude_each_other_do_not_lead_the_groups() {
+    let model = with_months();
+    let groups = Groups::of(&model);
+    let broad: Vec<&Group> = groups.broad().collect();
+    // The node of the months has more information about its variables than any other, and no two of them go together.
+    assert!(broad[..5].iter().all(|group| group.name.starts_with("theme") && group.variables.len() >= 5));
+    for group in broad.iter().filter(|group| group.name.starts_with("theme")) {
+        let own = group.name.replace("theme", "word");
+        assert!(group.variables[..5].iter().all(|it| model.tree().name(it.0).starts_with(&format!("{own}-"))), "{}", group.name);
+    }
+    for group in groups.all().iter().filter(|group| group.name == "months") {
+        let months: f64 = group.states[group.about.clone()].iter().map(|state| state.share).sum();
+        assert!((group.share.unwrap() - months).abs() < 1e-12 && group.label.starts_with("month"));
     }
 }
 

@@ -255,6 +255,7 @@ pub struct BicSearch {
     hidden_states: Option<usize>,
     trees: Vec<Tree>,
     models: Vec<LatentTree>,
+    tests_follow: bool,
 }
 
 impl BicSearch {
@@ -268,6 +269,7 @@ impl BicSearch {
             hidden_states: None,
             trees: Vec::new(),
             models: Vec::new(),
+            tests_follow: false,
         }
     }
 
@@ -296,6 +298,13 @@ impl BicSearch {
     #[must_use]
     pub fn models(mut self, models: Vec<LatentTree>) -> Self {
         self.models = models;
+        self
+    }
+
+    /// Counts tests of the splits that follow as a part of the progress, which the search then leaves below its total.
+    #[must_use]
+    pub fn tests_follow(mut self, tests_follow: bool) -> Self {
+        self.tests_follow = tests_follow;
         self
     }
 
@@ -354,6 +363,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
         first_sweeps,
         kept,
         further_sweeps: if kept > 1 { 3 } else { 0 },
+        tests: search.tests_follow,
     };
     bench.steps.begin(plan);
     let mut found: Vec<(usize, Found)> = Vec::new();
