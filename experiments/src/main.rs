@@ -4,6 +4,7 @@
 //! `experiments/RESULTS.md` with the machine and the date.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an experiment prints its table")]
 
+mod bootstrap;
 mod choi_structure;
 mod chow_liu;
 mod density;
@@ -17,6 +18,7 @@ mod record;
 mod resume;
 mod ruffini_decompositions;
 mod sectors;
+mod side;
 mod soak;
 mod sparse_vectors;
 mod spectral_error;
@@ -72,10 +74,14 @@ enum Experiment {
     Sectors,
     /// Parikh et al. 2011, Figure 2: relative errors of joint probabilities by spectral methods and by EM
     SpectralError(spectral_error::ErrorArgs),
+    /// The bootstrap of searched models, which resamples log-likelihoods, beside searches of resampled rows
+    Bootstrap(bootstrap::BootstrapArgs),
     /// Support of splits on simulated trees: in each tenth of it, the share of splits that are true
     Support(support::SupportArgs),
     /// The default beside every other learner on tables of all kinds: BIC, held-out rows, seconds, states, support
     Strangers(strangers::StrangersArgs),
+    /// The default tree of a table with its bootstrap, and those of random halves of its rows: how many splits they share
+    Halves(strangers::halves::HalvesArgs),
     /// The default on 1,000 words of NIPS and KOS beside HLTA: test documents, CPU seconds, NPMI and diversity of its groups
     Hlta(strangers::hlta::HltaArgs),
 }
@@ -100,8 +106,10 @@ fn main() -> ExitCode {
         Experiment::Resume(args) => resume::run(&args),
         Experiment::Soak(args) => soak::run(&args),
         Experiment::SpectralError(args) => spectral_error::run(&args),
+        Experiment::Bootstrap(args) => bootstrap::run(&args),
         Experiment::Support(args) => support::run(&args),
         Experiment::Strangers(args) => strangers::run(&args, &data),
+        Experiment::Halves(args) => strangers::halves::run(&args, &data),
         Experiment::Hlta(args) => strangers::hlta::run(&args, &data),
     };
     let table = match outcome {
