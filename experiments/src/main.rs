@@ -4,6 +4,7 @@
 //! `experiments/RESULTS.md` with the machine and the date.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an experiment prints its table")]
 
+mod bootstrap;
 mod choi_structure;
 mod chow_liu;
 mod density;
@@ -18,6 +19,7 @@ mod record;
 mod resume;
 mod ruffini_decompositions;
 mod sectors;
+mod side;
 mod soak;
 mod sparse_vectors;
 mod spectral_error;
@@ -82,10 +84,14 @@ enum Experiment {
     Splice(splice::SpliceArgs),
     /// Song et al. 2013, Figure 3: the daily move of one of Q stocks from the others
     Stocks(stocks::StocksArgs),
+    /// The bootstrap of searched models, which resamples log-likelihoods, beside searches of resampled rows
+    Bootstrap(bootstrap::BootstrapArgs),
     /// Support of splits on simulated trees: in each tenth of it, the share of splits that are true
     Support(support::SupportArgs),
     /// The default beside every other learner on tables of all kinds: BIC, held-out rows, seconds, states, support
     Strangers(strangers::StrangersArgs),
+    /// The default tree of a table with its bootstrap, and those of random halves of its rows: how many splits they share
+    Halves(strangers::halves::HalvesArgs),
     /// The default on 1,000 words of NIPS and KOS beside HLTA: test documents, CPU seconds, NPMI and diversity of its groups
     Hlta(strangers::hlta::HltaArgs),
 }
@@ -113,8 +119,10 @@ fn main() -> ExitCode {
         Experiment::SpectralRank(args) => spectral_rank::run(&args, &data),
         Experiment::Splice(args) => splice::run(&args, &data),
         Experiment::Stocks(args) => stocks::run(&args, &data),
+        Experiment::Bootstrap(args) => bootstrap::run(&args),
         Experiment::Support(args) => support::run(&args),
         Experiment::Strangers(args) => strangers::run(&args, &data),
+        Experiment::Halves(args) => strangers::halves::run(&args, &data),
         Experiment::Hlta(args) => strangers::hlta::run(&args, &data),
     };
     let table = match outcome {

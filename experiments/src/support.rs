@@ -3,18 +3,16 @@
 //! A learned tree may leave variables out that depend on nothing else as far as the rows show. A split parts the variables of its own tree, so it is true if
 //! the true tree, restricted to these variables, has it.
 
-use std::collections::BTreeSet;
-
 use latentree::inference::Inference;
 use latentree::learn::{Learning, Source};
 use latentree::selection::Effort;
 use latentree::simulate::{ParameterFamily, Shape, Simulation};
-use latentree::tree::Tree;
-use latentree::{Error, NodeIx, Result, Silent};
+use latentree::{Error, Result, Silent};
 use rayon::prelude::*;
 
 use crate::note;
 use crate::record::Results;
+use crate::side::{parts, side};
 
 /// What is simulated.
 #[derive(Debug, Clone, clap::Args)]
@@ -40,7 +38,7 @@ pub(crate) struct SupportArgs {
 }
 
 /// Five shapes with their numbers of observed variables.
-const SHAPES: [(Shape, usize); 5] = [
+pub(crate) const SHAPES: [(Shape, usize); 5] = [
     (Shape::Star, 12),
     (Shape::DoubleStar, 16),
     (Shape::Hmm, 14),
@@ -51,35 +49,13 @@ const SHAPES: [(Shape, usize); 5] = [
 /// A learned split: its support, and whether the true tree has it.
 type Seen = (f64, bool);
 
-fn family(kind: &str) -> Result<ParameterFamily> {
+pub(crate) fn family(kind: &str) -> Result<ParameterFamily> {
     Ok(match kind {
         "binary" => ParameterFamily::Symmetric { states: 2, strength: (0.3, 0.9) },
         "categorical" => ParameterFamily::Categorical { states: 3, hidden_states: 2, separation: 0.5 },
         "gaussian" => ParameterFamily::gaussian(),
         "mixed" => ParameterFamily::Mixed { states: 3, hidden_states: 2, separation: 0.4, groups: false },
         other => return Err(Error::option("--kinds", format!("{other:?} is not binary, categorical, gaussian or mixed"))),
-    })
-}
-
-/// The names of the observed nodes on the first end's side of an edge.
-fn side(tree: &Tree, [from, beyond]: [NodeIx; 2]) -> BTreeSet<&str> {
-    let (mut names, mut open) = (BTreeSet::new(), vec![(from, beyond)]);
-    while let Some((node, before)) = open.pop() {
-        if tree.is_observed(node) {
-            names.insert(tree.name(node));
-        }
-        open.extend(tree.links(node).iter().filter(|link| link.to != before).map(|link| (link.to, node)));
-    }
-    names
-}
-
-/// Whether a tree parts these two sets of variables, whatever it does with others.
-fn parts(tree: &Tree, first: &BTreeSet<&str>, second: &BTreeSet<&str>) -> bool {
-    tree.edges().any(|edge| {
-        let beyond = side(tree, [edge.a, edge.b]);
-        let is_apart =
-            |inside: &BTreeSet<&str>, outside: &BTreeSet<&str>| inside.is_subset(&beyond) && outside.is_disjoint(&beyond);
-        is_apart(first, second) || is_apart(second, first)
     })
 }
 
@@ -96,7 +72,9 @@ fn one(family: ParameterFamily, (shape, p): (Shape, usize), rows: u64, seed: u64
     Ok(seen.collect())
 }
 
-fn add(results: &mut Results, kind: &str, rows: &str, seen: &[Seen]) {
+/// A row for each tenth of support; how many tenths are within bounds, and of how many.
+fn add(results: &mut Results, kind: &str, rows: &str, seen: &[Seen]) -> (usize, usize) {
+    let (mut n_within, mut n_tenths) = (0, 0);
     for tenth in 0..10 {
         let within: Vec<&Seen> = seen.iter().filter(|it| ((it.0 * 10.0) as usize).min(9) == tenth).collect();
         let n = within.len() as f64;
@@ -107,6 +85,8 @@ fn add(results: &mut Results, kind: &str, rows: &str, seen: &[Seen]) {
         let share = within.iter().filter(|it| it.1).count() as f64 / n;
         let error = (mean * (1.0 - mean) / n).sqrt();
         let is_calibrated = (mean - share).abs() <= (2.0 * error).max(0.1);
+        n_within += usize::from(is_calibrated);
+        n_tenths += 1;
         let bar = "█".repeat((share * 20.0).round() as usize);
         results.row([
             kind.to_owned(),
@@ -119,6 +99,7 @@ fn add(results: &mut Results, kind: &str, rows: &str, seen: &[Seen]) {
             bar,
         ]);
     }
+    (n_within, n_tenths)
 }
 
 pub(crate) fn run(args: &SupportArgs) -> Result<Results> {
@@ -140,7 +121,7 @@ pub(crate) fn run(args: &SupportArgs) -> Result<Results> {
         "share true, drawn",
     ];
     let mut results = Results::new(title, &header);
-    let mut all = Vec::new();
+    let (mut all, mut within) = (Vec::new(), (0, 0));
     for kind in &args.kinds {
         let family = family(kind)?;
         let mut of_kind = Vec::new();
@@ -158,11 +139,16 @@ pub(crate) fn run(args: &SupportArgs) -> Result<Results> {
             }
             of_kind.extend(seen);
         }
-        add(&mut results, kind, "all", &of_kind);
+        let (n_within, n_tenths) = add(&mut results, kind, "all", &of_kind);
+        within = (within.0 + n_within, within.1 + n_tenths);
         all.extend(of_kind);
     }
     if args.kinds.len() > 1 {
         add(&mut results, "all", "all", &all);
     }
+    let mut verdict = vec!["**verdict**".to_owned(), "all".to_owned()];
+    verdict.resize(header.len(), String::new());
+    verdict[6] = format!("{} of {} tenths of a kind", within.0, within.1);
+    results.row(verdict);
     Ok(results)
 }

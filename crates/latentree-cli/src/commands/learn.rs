@@ -425,6 +425,11 @@ fn show(
         if let Some(SplitSummary { strong, weak, removed, .. }) = learned.splits.filter(|it| it.splits + it.removed > 0) {
             writeln!(out, "splits               {strong} strong (>= 95%), {weak} weak (< 50%), {removed} removed")?;
         }
+        let shares: Vec<f64> = tree.edges().filter_map(|edge| edge.bootstrap).collect();
+        if !shares.is_empty() {
+            let n_found = shares.iter().filter(|share| **share >= FOUND_AGAIN).count();
+            writeln!(out, "bootstrap            {n_found} of {} splits in 70% of the replicates or more", shares.len())?;
+        }
         if learned.interrupted {
             writeln!(out, "interrupted          the best model so far; a longer search may find a better one")?;
         }
@@ -449,6 +454,8 @@ fn show(
     })
 }
 
+/// The share of replicates from which a split counts as found again.
+const FOUND_AGAIN: f64 = 0.7;
 /// Maximum number of hidden variables to list.
 const SHOWN_HIDDEN: usize = 30;
 /// Number of observed variables that describe a hidden one.

@@ -27,7 +27,7 @@ use rayon::prelude::*;
 pub(crate) use weigh::{Alternative, Compared};
 
 use self::edge::{Outcome, Tester};
-use self::rearrangements::gaussian_comparisons;
+use self::rearrangements::{gaussian_bootstrap, gaussian_comparisons};
 use self::weigh::Draws;
 use crate::data::Rows;
 use crate::error::{Error, Result};
@@ -37,6 +37,7 @@ use crate::moments::PairMoments;
 use crate::observer::{Observer, Quiet};
 use crate::parameters::em::{Merged, Smoothing};
 use crate::patch::{Columns, Context, Floors, Local, Net};
+use crate::structure::{CorrelationSample, WishartCorrelations};
 
 /// Most rows that local tests look at.
 const MAX_ROWS: usize = 40_000;
@@ -104,6 +105,8 @@ struct Bench<'a> {
     sample: Option<Columns>,
     floors: Floors,
     draws: Option<Draws>,
+    /// Of a bootstrap: their number, and a seed.
+    replicates: Option<(usize, u64)>,
 }
 
 impl<'a> Bench<'a> {
@@ -139,7 +142,7 @@ impl<'a> Bench<'a> {
             let own: Vec<f64> = columns.weights.iter().map(|weight| weight / columns.scale).collect();
             Draws::new(replicates, &own, seed)
         });
-        Ok(Self { evidence, columns, sample, floors: Floors::of(&smoothing), draws })
+        Ok(Self { evidence, columns, sample, floors: Floors::of(&smoothing), draws, replicates: bootstrap })
     }
 
     /// The tests of the edges between hidden nodes that are chosen; `None` if there is nothing to test by.
@@ -154,10 +157,17 @@ impl<'a> Bench<'a> {
         match (model.family(), &self.columns, self.evidence.moments) {
             (Family::Gaussian, _, Some(moments)) if **moments.schema() == **model.schema() => {
                 observer.stage("support", Some(edges.len() as u64));
-                let tests = gaussian_comparisons(model, moments, &edges)?.into_iter().map(|(ends, compared)| SplitTest {
+                let sample = CorrelationSample::from_moments(moments)?;
+                let is_small = sample.names().len() <= WishartCorrelations::MAX_VARIABLES;
+                let shares = match self.replicates.filter(|_| with_bootstrap && is_small) {
+                    Some(replicates) => Some(gaussian_bootstrap(model, &sample, &edges, replicates)?),
+                    None => None,
+                };
+                let compared = gaussian_comparisons(model, &sample, &edges);
+                let tests = compared.into_iter().enumerate().map(|(ix, (ends, compared))| SplitTest {
                     ends,
                     support: compared.support(),
-                    bootstrap: None,
+                    bootstrap: shares.as_ref().map(|shares| shares[ix]),
                     merged_bic: compared.merged_bic(),
                     merge: None,
                     better: None,

@@ -1,5 +1,7 @@
 //! The rearrangements of edges of a Gaussian model, fitted on composites of the correlations.
 
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::{Alternative, Compared};
@@ -7,10 +9,9 @@ use super::{Alternative, Compared};
 use crate::error::Result;
 use crate::index::NodeIx;
 use crate::model::{Distribution, LatentTree};
-use crate::moments::PairMoments;
-use crate::structure::CorrelationSample;
 use crate::structure::likelihood::gaussian_tree::{GaussianTree, MAX_CORRELATION};
 use crate::structure::likelihood::polish::{STEPS, Surroundings};
+use crate::structure::{CorrelationSample, WishartCorrelations};
 
 /// Steps of EM for a rearrangement that is only looked at.
 const ROUGH_STEPS: usize = 12;
@@ -22,10 +23,9 @@ const MOST_SWAPPED: usize = 12;
 /// The given edges of a Gaussian model, each compared with its rearrangements.
 pub(crate) fn gaussian_comparisons(
     model: &LatentTree,
-    moments: &PairMoments,
+    sample: &CorrelationSample,
     edges: &[[NodeIx; 2]],
-) -> Result<Vec<([NodeIx; 2], Compared)>> {
-    let sample = CorrelationSample::from_moments(moments)?;
+) -> Vec<([NodeIx; 2], Compared)> {
     let (tree, place) = gaussian_tree(model);
     let layout = tree.layout(sample.correlations(), sample.pair_rows().has_missing());
     let arriving = tree.messages(&layout);
@@ -41,7 +41,27 @@ pub(crate) fn gaussian_comparisons(
         let around = Surroundings::new(&[mine, theirs].concat(), &layout, sample.pair_rows());
         ([u, v], around.compared(sizes, rho))
     };
-    Ok(edges.par_iter().map(compare).collect())
+    edges.par_iter().map(compare).collect()
+}
+
+/// For each of the given edges of a Gaussian model, the share of replicates in which its present arrangement is the best: correlations are drawn as other
+/// samples of as many rows would have them, and the arrangements are fitted to them.
+pub(crate) fn gaussian_bootstrap(
+    model: &LatentTree,
+    sample: &CorrelationSample,
+    edges: &[[NodeIx; 2]],
+    (n_replicates, seed): (usize, u64),
+) -> Result<Vec<f64>> {
+    let wishart = WishartCorrelations::new(sample)?;
+    let survivors = (0..n_replicates).into_par_iter().map(|replicate| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(replicate as u64);
+        let drawn = CorrelationSample::from_lower(sample.names().to_vec(), &wishart.draw(&mut rng), sample.rows());
+        gaussian_comparisons(model, &drawn, edges).iter().map(|(_, compared)| usize::from(compared.is_best())).collect()
+    });
+    let zero = || vec![0_usize; edges.len()];
+    let counts = survivors.reduce(zero, |a, b| a.iter().zip(&b).map(|(a, b)| a + b).collect());
+    Ok(counts.into_iter().map(|count| count as f64 / n_replicates.max(1) as f64).collect())
 }
 
 impl Surroundings {

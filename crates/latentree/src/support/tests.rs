@@ -132,6 +132,22 @@ fn replicates_keep_a_true_split_and_lose_a_false_one() {
 }
 
 #[test]
+fn drawn_correlations_keep_a_true_split_and_lose_a_false_one() {
+    for (shape, is_true) in [(Shape::DoubleStar, true), (Shape::Star, false)] {
+        let truth = model_of(shape, 8, GAUSSIAN, 4);
+        let data = Inference::new(&truth).sample(1000, 6).unwrap();
+        let newick = "(x1:0.4,x2:0.4,x3:0.4,x4:0.4,(x5:0.4,x6:0.4,x7:0.4,x8:0.4):0.3);";
+        let tree = Tree::from_newick(newick, &crate::tree::Observed::LeavesOnly).unwrap();
+        let learned = Learning::new().collapse(Some(0.0)).tree(Some(tree)).run(Source::Rows(&data), &Silent).unwrap();
+        let model = learned.model().unwrap();
+        let (sample, edges) = (CorrelationSample::from_moments(&moments_of(&data)).unwrap(), inner_edges(model));
+        assert_eq!(edges.len(), 1);
+        let shares = gaussian_bootstrap(model, &sample, &edges, (50, 1)).unwrap();
+        assert!(if is_true { shares[0] > 0.9 } else { shares[0] < 0.5 }, "{shape:?}: {shares:?}");
+    }
+}
+
+#[test]
 fn a_branch_that_would_cost_parameters_at_the_other_end_does_not_question_a_split() {
     let alternative = |ln_likelihood: f64, n_parameters: f64| Alternative { ln_likelihood, n_parameters, rows: Vec::new() };
     let compared = |moved: Alternative| Compared {

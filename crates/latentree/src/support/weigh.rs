@@ -73,6 +73,11 @@ impl Compared {
         1.0 / (1.0 + others)
     }
 
+    /// Whether no arrangement has more weight than the present one.
+    pub(crate) fn is_best(&self) -> bool {
+        self.ln_weights().iter().all(|weight| *weight <= 0.0)
+    }
+
     /// The rearrangement that adds most to BIC, by its number, and how much; `None` if none adds anything.
     pub(crate) fn better(&self) -> Option<(usize, f64)> {
         let cost = information::bic_cost(self.n.max(2.0));
