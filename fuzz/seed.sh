@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 latentree=${LATENTREE:-../target/release/latentree}
-for target in model_file newick bif xmlbif moments docword csv events distances arrow; do
+for target in model_file spectral newick bif xmlbif moments docword csv events distances arrow; do
     mkdir -p "corpus/$target"
 done
 
@@ -64,3 +64,15 @@ for family in categorical gaussian mixed; do
         "$latentree" sample --quiet corpus/model_file/$family.json --rows 5 --missing 0.2 -o corpus/arrow/$family.$ending
     done
 done
+
+# Spectral models and a classifier, without their checksums.
+"$latentree" simulate --quiet --shape hmm --observed 5 --family categorical --states 3 --hidden-states 2 --rows 200 \
+    --model corpus/model_file/hmm.json --data corpus/csv/hmm.csv
+sed -i '/"checksum"/d' corpus/model_file/hmm.json
+for method in spectral hierarchical; do
+    "$latentree" learn --quiet corpus/csv/hmm.csv --structure chain --parameters $method -o corpus/spectral/$method.json
+    sed -i '/"checksum"/d' corpus/spectral/$method.json
+done
+"$latentree" learn --quiet corpus/csv/hmm.csv --target x3 --structure chain --parameters spectral -o corpus/spectral/classifier.json
+{ printf +; sed 's/"checksum":"[^"]*",//' corpus/spectral/classifier.json; } > corpus/spectral/classifier
+rm corpus/spectral/classifier.json

@@ -1,6 +1,7 @@
 //! The estimator of Mossel and Roch (2006) for trees whose hidden nodes have as many states as the leaves have labels, here two.
 //!
-//! The eigenvectors of `E[x_a x_bᵀ ⟨u, x_c⟩] E[x_a x_bᵀ]⁻¹` are the columns of `P(x_a | h)` where h lies between a, b and c. All other tables follow from pairs.
+//! The eigenvectors of `E[x_a x_bᵀ ⟨u, x_c⟩] E[x_a x_bᵀ]⁻¹` are the columns of `P(x_a | h)` where h lies between a, b and c.
+//! All other tables follow from pairs.
 
 use latentree::data::Dataset;
 use latentree::model::{Distribution, Domain, LatentTree, Table};
@@ -111,7 +112,8 @@ pub(crate) fn learn(truth: &LatentTree, rows: &Dataset) -> Result<LatentTree> {
             }
             Some(parent) => {
                 let (a, table) = views[parent.get()].ok_or_else(|| Error::option("--trees", "an inner node is observed"))?;
-                // P(parent, child) from a leaf of each; a leaf on the child's own side would not be independent of it given the parent.
+                // P(parent, child) from a leaf of each; a leaf on the child's own side would not be independent of it given the
+                // parent.
                 let (a, table) = other_view(&rows, &leaf_behind, tree, parent, node, (a, table));
                 let joint = match views[node.get()] {
                     None => times(inverse(table), rows.pair(a, variable(node), None)),

@@ -1,9 +1,11 @@
-//! Relative errors of joint probabilities by spectral methods and by EM: Parikh et al. 2011, Figure 2 and §7.2, and Song et al. 2013, Figure 2.
+//! Relative errors of joint probabilities by spectral methods and by EM: Parikh et al. 2011, Figure 2 and §7.2, and Song et al.
+//! 2013, Figure 2.
 //!
-//! The drawings of the trees are not in the text of the papers. Ours: broadN is a hidden root with N − 1 hidden children of three leaves each, deepN a chain of N hidden
-//! nodes with two leaves each; chainN is a hidden Markov model of N positions, binaryN a balanced binary tree of N leaves, randomN a random one. Rows of tables are drawn
-//! uniformly; with two states, again until the smallest singular value is 0.2 (observed) or 0.3 (hidden); states of the root have 0.2 at least there. With m parameters,
-//! maximum likelihood has a mean error of √(2m / πN).
+//! The drawings of the trees are not in the text of the papers. Ours: broadN is a hidden root with N − 1 hidden children of
+//! three leaves each, deepN a chain of N hidden nodes with two leaves each; chainN is a hidden Markov model of N positions,
+//! binaryN a balanced binary tree of N leaves, randomN a random one. Rows of tables are drawn uniformly; with two states, again
+//! until the smallest singular value is 0.2 (observed) or 0.3 (hidden); states of the root have 0.2 at least there. With m
+//! parameters, maximum likelihood has a mean error of √(2m / πN).
 
 use std::sync::Arc;
 

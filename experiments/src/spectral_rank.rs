@@ -1,7 +1,7 @@
 //! Spectral models of few rows: how much held-out rows gain over independent columns, by the number of dimensions.
 //!
-//! Rows come from simulated hidden Markov models, whose dependence is strong or weak, and from public density sets. A good rule for the number of dimensions is near
-//! the best fixed number on every table and never loses to independent columns.
+//! Rows come from simulated hidden Markov models, whose dependence is strong or weak, and from public density sets. A good rule
+//! for the number of dimensions is near the best fixed number on every table and never loses to independent columns.
 
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! Splice junctions: chain models of each class, ten folds with repeated sequences in one fold.
 //!
-//! N, D, R and S are missing cells. `chosen` takes the method and the number of dimensions with the best accuracy of three folds inside the nine training folds.
+//! N, D, R and S are missing cells. `chosen` takes the method and the number of dimensions with the best accuracy of three
+//! folds inside the nine training folds.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -53,8 +54,7 @@ struct Junctions {
 fn read(data: &Path) -> Result<Junctions> {
     let path = data.join("dna").join("arff_splice.csv.gz");
     let mut text = String::new();
-    let file = latentree::file::open(&path)?;
-    flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text).map_err(Error::io("read", &path))?;
+    latentree::file::open(&path)?.read_to_string(&mut text).map_err(Error::io("read", &path))?;
     let (mut sequences, mut classes) = (Vec::new(), Vec::new());
     for line in text.lines().skip(1) {
         let cells: Vec<&str> = line.trim_end().split(',').collect();

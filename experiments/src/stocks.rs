@@ -1,7 +1,8 @@
-//! Daily moves of 56 stocks, up or not: one stock of Q from the others. The paper (Song et al. 2013) has 59 stocks and 6,300 days.
+//! Daily moves of 56 stocks, up or not: one stock of Q from the others. The paper (Song et al. 2013) has 59 stocks and 6,300
+//! days.
 //!
-//! 500 random days are for tests. For each Q, random sets of stocks; each set's tree is learned from the other days, and each of its stocks in turn is predicted from
-//! the rest by its conditional distribution. The error is the share of wrong moves.
+//! 500 random days are for tests. For each Q, random sets of stocks; each set's tree is learned from the other days, and each
+//! of its stocks in turn is predicted from the rest by its conditional distribution. The error is the share of wrong moves.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ const METHODS: [&str; 4] = ["chow-liu", "em", "spectral", "hierarchical"];
 /// Moves of every stock: 1 where the close is above that of the day before.
 fn moves(data: &Path) -> Result<(Vec<String>, Vec<Vec<u8>>)> {
     let path = data.join("stocks").join("sklearn_56_daily_close.csv.gz");
-    let mut reader = csv::Reader::from_reader(flate2::read::MultiGzDecoder::new(latentree::file::open(&path)?));
+    let mut reader = csv::Reader::from_reader(latentree::file::open(&path)?);
     let bad = |error: csv::Error| Error::option("--data", format!("{}: {error}", path.display()));
     let names: Vec<String> = reader.headers().map_err(bad)?.iter().skip(1).map(str::to_owned).collect();
     let mut closes: Vec<Vec<f64>> = Vec::new();

@@ -1,7 +1,8 @@
 //! The default on tables that it was not made for, beside every learner that is one option away.
 //!
-//! Each learner is a process of the command-line program, called as a user would, with no option that depends on the table. BIC is that of all rows;
-//! held-out rows are those of five folds. The number of latent classes is chosen by BIC on all rows and kept in the folds.
+//! Each learner is a process of the command-line program, called as a user would, with no option that depends on the table. BIC
+//! is that of all rows; held-out rows are those of five folds. The number of latent classes is chosen by BIC on all rows and
+//! kept in the folds.
 
 pub(crate) mod halves;
 pub(crate) mod hlta;

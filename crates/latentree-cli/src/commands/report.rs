@@ -1,17 +1,20 @@
 //! `report MODEL [DATA] -o OUT.html`: writes a self-contained interactive page.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use latentree::data::{CachedRows, Rows, WeightedRows};
+use latentree::classifier::{Classifier, classifier_page};
+use latentree::data::{CachedRows, Dataset, Rows, WeightedRows};
 use latentree::format::ModelFile;
-use latentree::report::{PageOptions, page};
+use latentree::report::{PageOptions, page, spectral_page};
 use latentree::{Error, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
 use super::simulate::{is_newick, read_tree};
 use super::{
-    LITTLE_MEMORY, check_page, is_stream, note_unseen, open_model_and_data, open_model_file, refuse_reading, weight_kind,
+    LITTLE_MEMORY, check_page, is_stream, note_unseen, open_file_and_data_with, open_model_file, read_options, refuse_reading,
+    weight_kind,
 };
 use crate::Failure;
 use crate::args::ReportArgs;
@@ -30,6 +33,9 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
         .check()?;
     check_page(&args.output)?;
     let title = args.title.clone().unwrap_or_else(|| shown_name(path));
+    if let Some(classifier) = (!is_stream(path)).then(|| Classifier::read(path).ok()).flatten() {
+        return of_classifier(&classifier, args, &title, printer);
+    }
     let mut options = PageOptions::new(title);
     let mut unseen = None;
     let (file, html) = match &args.data {
@@ -42,12 +48,12 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
         }
         Some(data) => {
             options = options.data_name(shown_name(data));
-            let (model, reader) = open_model_and_data(&args.model, data, &args.reading, printer)?;
+            let (file, reader) = open_file_and_data_with(&args.model, data, read_options(&args.reading)?, printer)?;
             let rows = CachedRows::new(reader, LITTLE_MEMORY);
             let weighted = WeightedRows::new(&rows, weight_kind(&args.reading)?).map_err(|error| error.in_file(data))?;
-            let html = page(&model, Some(&weighted), &options, printer)?;
+            let html = html(&file, Some(&weighted), &options, printer)?;
             unseen = Some(rows.of_source(|reader| note_unseen(reader, printer)));
-            (ModelFile::from(model), html)
+            (file, html)
         }
         None => {
             let file = if is_newick(path) {
@@ -55,7 +61,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
             } else {
                 open_model_file(path, &args.model.hidden, None)?
             };
-            let html = page(&file, None, &options, printer).map_err(|error| error.in_file(path))?;
+            let html = html(&file, None, &options, printer).map_err(|error| error.in_file(path))?;
             (file, html)
         }
     };
@@ -76,6 +82,38 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The page of a model of any kind.
+fn html(file: &ModelFile, rows: Option<&dyn Rows>, options: &PageOptions, printer: &Printer) -> Result<String> {
+    match file {
+        ModelFile::Spectral(model) => spectral_page(model, rows, options, printer),
+        other => page(other, rows, options, printer),
+    }
+}
+
+/// The page of a classifier; with data that have the target, the labels that they were given.
+fn of_classifier(classifier: &Classifier, args: &ReportArgs, title: &str, printer: &Printer) -> Result<(), Failure> {
+    let results = match &args.data {
+        None => None,
+        Some(data) => {
+            let options = read_options(&args.reading)?.schema(Arc::new(classifier.schema_with_target()?));
+            let mut reader = latentree::data::open(data, &options)?;
+            let rows = Dataset::read(&mut reader)?;
+            note_unseen(&reader, printer);
+            Some(classifier.evaluate(&rows, None)?)
+        }
+    };
+    let html = classifier_page(classifier, results.as_ref(), title);
+    save(&args.output, &html)?;
+    if !is_stream(&args.output) {
+        let accuracy = results.as_ref().filter(|it| it.rows() > 0).map(latentree::classifier::Results::accuracy);
+        let json = json!({"labels": classifier.labels(), "accuracy": accuracy, "bytes": html.len()});
+        printer.result(&json, |out| {
+            writeln!(out, "page of {} written to {}", counted(classifier.labels().len(), "label"), args.output.display())
+        })?;
+    }
+    Ok(())
+}
+
 fn save(path: &Path, html: &str) -> Result<()> {
     latentree::file::write_atomically(path, |out| out.write_all(html.as_bytes()).map_err(Error::io("write", path)))
 }
@@ -88,7 +126,7 @@ pub(super) fn write_page(
     options: &PageOptions,
     printer: &Printer,
 ) -> Result<()> {
-    save(path, &page(file, rows, options, printer)?)
+    save(path, &html(file, rows, options, printer)?)
 }
 
 /// The name of a file without its directory.

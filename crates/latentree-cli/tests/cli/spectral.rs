@@ -165,3 +165,28 @@ fn a_classifier_finds_the_labels_of_rows() {
         assert!(!folder.path("out.json").exists());
     }
 }
+
+#[test]
+fn pages_show_edges_badly_explained_pairs_and_the_confusion_matrix_and_names_are_never_markup() {
+    let folder = with_sequences();
+    let text = folder.text("rows.csv").replacen("x1,", "<b>,", 1);
+    folder.write("odd.csv", text.as_bytes());
+    folder.succeed("learn odd.csv --structure chain --parameters spectral --report learned.html -o model.json");
+    folder.succeed("report model.json odd.csv -o page.html --title <i>");
+    for (page, parts) in [
+        ("learned.html", &["Edges", "Tree"][..]),
+        ("page.html", &["Edges", "Tree", "Badly explained pairs", "log-likelihood", "4000 rows", "&lt;b&gt;", "&lt;i&gt;"]),
+    ] {
+        let html = folder.text(page);
+        parts.iter().for_each(|part| assert!(html.contains(part), "{page} has {part}"));
+        assert!(!html.contains("<b>") && !html.contains("<i>") && html.contains("Content-Security-Policy"), "{page}");
+    }
+    folder.succeed("learn odd.csv --target x3 --structure chain --parameters spectral -o c.json");
+    folder.succeed("report c.json odd.csv -o classes.html");
+    let html = folder.text("classes.html");
+    for part in ["Confusion matrix", "Tree of 0", "Tree of 3", "&lt;b&gt;", "of 4000 rows"] {
+        assert!(html.contains(part), "{part}");
+    }
+    folder.succeed("report c.json -o bare.html");
+    assert!(!folder.text("bare.html").contains("Confusion matrix"));
+}

@@ -79,7 +79,8 @@ impl Classifier {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] that names the field at fault; [`Error::Version`] for a file of a later version; as [`Classifier::new`].
+    /// [`Error::Io`]; [`Error::Format`] that names the field at fault; [`Error::Version`] for a file of a later version; as
+    /// [`Classifier::new`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let mut bytes = Vec::new();

@@ -22,7 +22,8 @@ pub struct FoldResult {
 }
 
 impl Classifier {
-    /// Learns from all folds of the rows but one, and finds the labels of that one, for each fold. Labels are spread evenly over the folds, rows of a label at random.
+    /// Learns from all folds of the rows but one, and finds the labels of that one, for each fold. Labels are spread evenly
+    /// over the folds, rows of a label at random.
     ///
     /// # Errors
     /// As [`learn`](Self::learn); [`Error::Option`] if a label has fewer rows than there are folds.

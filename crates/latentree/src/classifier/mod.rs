@@ -1,7 +1,7 @@
 //! Classification: a model of the columns for each label of a target column, and Bayes' rule.
 //!
-//! The models are learned apart, by any options of [`learn`](crate::learn); their trees may differ. The probability of a label is its prior times the probability of the
-//! row under its model, divided by the sum over all labels.
+//! The models are learned apart, by any options of [`learn`](crate::learn); their trees may differ. The probability of a label
+//! is its prior times the probability of the row under its model, divided by the sum over all labels.
 //!
 //! # Example
 //! ```
@@ -18,11 +18,10 @@
 //! // Rows of the one kind repeat their cells, those of the other alternate.
 //! let cell = |row: usize, column: usize| ((row / 2 + column * (row % 2)) % 2) as u8;
 //! let mut columns = vec![ColumnData::Codes8((0..400).map(|row| (row % 2) as u8).collect())];
-//! columns.extend((0..4).map(|column| ColumnData::Codes8((0..400).map(|row| if row % 7 == column { 0 } else { cell(row, column) }).collect())));
-//! let rows = Dataset::from_columns(Arc::new(schema.build()?), columns, None)?;
-//! let learning = Learning::new().structure(LearnerName::Chain).parameters(ParameterMethod::Spectral);
-//! let classifier = Classifier::learn(&rows, "kind", &learning, &Silent)?.classifier;
-//! let results = classifier.evaluate(&rows, None)?;
+//! columns.extend((0..4).map(|column| ColumnData::Codes8((0..400).map(|row| if row % 7 == column { 0 } else { cell(row, column)
+//! }).collect()))); let rows = Dataset::from_columns(Arc::new(schema.build()?), columns, None)?; let learning =
+//! Learning::new().structure(LearnerName::Chain).parameters(ParameterMethod::Spectral); let classifier =
+//! Classifier::learn(&rows, "kind", &learning, &Silent)?.classifier; let results = classifier.evaluate(&rows, None)?;
 //! assert!(results.accuracy() > 0.9);
 //! # Ok::<(), latentree::Error>(())
 //! ```
@@ -30,11 +29,13 @@
 mod file;
 mod folds;
 mod learn;
+mod page;
 #[cfg(test)]
 mod tests;
 
 pub use folds::FoldResult;
 pub use learn::LearnedClassifier;
+pub use page::classifier_page;
 
 use std::sync::Arc;
 
@@ -98,8 +99,8 @@ impl Classifier {
     /// A classifier of these parts.
     ///
     /// # Errors
-    /// [`Error::Data`] if there are fewer than two labels, their numbers do not agree, priors are no distribution, or a model is a tree alone;
-    /// [`Error::Mismatch`] if the models have different columns.
+    /// [`Error::Data`] if there are fewer than two labels, their numbers do not agree, priors are no distribution, or a model
+    /// is a tree alone; [`Error::Mismatch`] if the models have different columns.
     pub fn new(target: String, labels: Vec<String>, priors: Vec<f64>, models: Vec<ModelFile>) -> Result<Self> {
         let fault = |problem: &str| Err(Error::data(Place::default(), problem));
         if labels.len() < 2 || labels.len() != priors.len() || labels.len() != models.len() {
@@ -193,7 +194,8 @@ impl Classifier {
         Ok(Classifying { classifier: self, models, ln_priors: priors.iter().map(|p| p.ln()).collect() })
     }
 
-    /// The labels of rows that have the target column beside the model's columns, as [`schema_with_target`](Self::schema_with_target) says or in another order.
+    /// The labels of rows that have the target column beside the model's columns, as
+    /// [`schema_with_target`](Self::schema_with_target) says or in another order.
     ///
     /// # Errors
     /// [`Error::Data`] if there is no target column; [`Error::Mismatch`] if other columns differ.

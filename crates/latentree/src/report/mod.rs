@@ -10,8 +10,10 @@ mod groups;
 mod misfits;
 mod page;
 mod pair_misfits;
+mod plain_page;
 mod profile;
 mod reference;
+mod spectral_page;
 mod steps;
 mod weak_pairs;
 
@@ -22,4 +24,6 @@ pub use misfits::{has_few_pairs, poor_pairs};
 pub use page::{PageOptions, page};
 pub use pair_misfits::{PairMisfit, pair_misfits};
 pub use reference::{Agreement, Hierarchy, agreement};
+pub(crate) use plain_page::{document, escaped, table, tree_text};
+pub use spectral_page::spectral_page;
 pub use weak_pairs::{WeakPairs, weak_pairs};

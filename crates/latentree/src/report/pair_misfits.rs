@@ -10,6 +10,7 @@ use super::steps::Steps;
 use crate::information::of_joint;
 use crate::model::LatentTree;
 use crate::moments::PairMoments;
+use crate::spectral::{Evaluator, SpectralModel};
 use crate::{ColIx, Result, VarIx};
 
 /// Two variables and how badly a model explains them together.
@@ -59,6 +60,31 @@ pub fn pair_misfits(model: &LatentTree, moments: &PairMoments, most: usize) -> R
         worst
     };
     let mut all: Vec<PairMisfit> = discrete.par_iter().map(of_variable).collect::<Vec<_>>().concat();
+    sort(&mut all);
+    all.truncate(most);
+    Ok(all)
+}
+
+/// The same of a spectral model.
+///
+/// # Errors
+/// As [`pair_misfits`].
+///
+/// # Complexity
+/// `O(p³ l²)` for p variables of l labels.
+pub(crate) fn spectral_pair_misfits(model: &SpectralModel, moments: &PairMoments, most: usize) -> Result<Vec<PairMisfit>> {
+    let evaluator = Evaluator::new(model);
+    evaluator.check_schema(moments.schema())?;
+    let schema = model.schema();
+    let n = schema.variables().len();
+    let nothing = vec![None; n];
+    let pairs: Vec<(usize, usize)> = (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
+    let of_pair = |&(a, b): &(usize, usize)| {
+        let joint = evaluator.joint(&nothing, &[a, b])?.distributions.swap_remove(0);
+        let [a, b] = [a, b].map(VarIx::new);
+        Ok(misfit(moments, a, b, [a, b].map(|variable| schema.variable(variable).columns[0]), &joint))
+    };
+    let mut all: Vec<PairMisfit> = pairs.par_iter().map(of_pair).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
     sort(&mut all);
     all.truncate(most);
     Ok(all)

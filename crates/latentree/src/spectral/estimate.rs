@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::labels::Labels;
 use super::linkers::{Linkers, Rank, Sides, tables};
 use super::model::{Parts, SpectralEdge, SpectralMethod, SpectralModel, check_discrete, variables_of};
 use super::network::{End, Network};
-use super::pair_tables::{Labels, PairTables};
+use super::pair_tables::PairTables;
 use super::triples::{TriplePlan, Triples};
 use crate::data::{BatchSource, Schema};
 use crate::error::{Error, Place, Result};
@@ -140,7 +141,8 @@ impl Problem {
         Ok(())
     }
 
-    /// The second pass, before it has seen rows, with the singular values of all edges. `rows` is the number of rows by which noise is judged.
+    /// The second pass, before it has seen rows, with the singular values of all edges. `rows` is the number of rows by which
+    /// noise is judged.
     pub(super) fn second(&self, pairs: &PairTables, rows: f64) -> Result<(Triples, Spectra, Vec<String>)> {
         let names = self.names();
         let describe = |edge: usize| self.network.describe(edge, &self.tree, &names);
@@ -212,8 +214,8 @@ impl Problem {
 /// A spectral model of a tree, by two passes over the rows: one finds the summaries of all branches, one their moments.
 ///
 /// # Errors
-/// [`Error::Data`] for columns without labels, for too few rows, and for columns that are never present together; [`Error::Tree`] if the tree does not fit the
-/// columns, or a hidden node has fewer than three neighbours; those of the source.
+/// [`Error::Data`] for columns without labels, for too few rows, and for columns that are never present together;
+/// [`Error::Tree`] if the tree does not fit the columns, or a hidden node has fewer than three neighbours; those of the source.
 pub fn spectral(
     tree: &Tree,
     source: &mut dyn BatchSource,
@@ -272,7 +274,8 @@ fn pair_table(sums: &[f64], left: &[f64], right: &[f64]) -> Vec<f64> {
     table
 }
 
-/// Adjusts `E[1{x = label} s]` of a variable so that all labels together have `E[s]`, and each its own probability: missing cells leave both true only about.
+/// Adjusts `E[1{x = label} s]` of a variable so that all labels together have `E[s]`, and each its own probability: missing
+/// cells leave both true only about.
 fn balance(labels: &mut [f64], marginal: &[f64], moments: &[f64], side: usize) {
     let k = labels.len() / marginal.len();
     // The other side's summary with the constant of this side.

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::labels::Labels;
 use super::messages::{Codes, Messages};
 use super::model::SpectralModel;
-use super::pair_tables::Labels;
 use super::plan::Plan;
 use crate::data::{Batch, BatchSource, Block, ColumnData, Schema};
 use crate::error::{Error, Result};
@@ -22,8 +22,9 @@ const MOST_COMBINATIONS: usize = 1 << 20;
 
 /// A spectral model compiled for evaluation.
 ///
-/// Estimates of probabilities are sums of signed numbers and can be negative where the data were few. Estimates below 10⁻⁶ times the product of the single
-/// probabilities count as that, negative entries of conditional distributions as 0; both are counted.
+/// Estimates of probabilities are sums of signed numbers and can be negative where the data were few. Estimates below 10⁻⁶
+/// times the product of the single probabilities count as that, negative entries of conditional distributions as 0; both are
+/// counted.
 #[derive(Debug)]
 pub struct Evaluator<'m> {
     model: &'m SpectralModel,
@@ -83,7 +84,8 @@ pub struct SpectralAnswer {
     pub log_evidence: f64,
     /// Whether the estimate of the evidence was too small.
     pub is_evidence_clipped: bool,
-    /// For each variable asked for the probabilities of its labels; of a joint distribution one list, the last variable's label running fastest.
+    /// For each variable asked for the probabilities of its labels; of a joint distribution one list, the last variable's label
+    /// running fastest.
     pub distributions: Vec<Vec<f64>>,
     /// Number of entries that were negative.
     pub clipped: u64,

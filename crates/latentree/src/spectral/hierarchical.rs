@@ -1,7 +1,8 @@
 //! Hierarchical tensor decomposition (Song, Ishteva, Parikh, Xing and Park, 2013).
 //!
-//! The table of all columns is split at one edge of the tree after the other: its unfolding P, with the patterns of one side as rows and those of the other as columns,
-//! becomes `(P B) M (Aᵀ P)`, where B and A sum out all columns of a side but one, its linker. `M` is not the inverse of `Aᵀ P B` but the matrix of rank k' that minimises
+//! The table of all columns is split at one edge of the tree after the other: its unfolding P, with the patterns of one side as
+//! rows and those of the other as columns, becomes `(P B) M (Aᵀ P)`, where B and A sum out all columns of a side but one, its
+//! linker. `M` is not the inverse of `Aᵀ P B` but the matrix of rank k' that minimises
 //! `‖P − P B M Aᵀ P‖` (equation 6), so that a k' below the true rank costs no more than Theorem 4 allows. The two factors are tables of fewer columns, and are split in turn.
 //!
 //! Only patterns that occur are looked at. A row with a missing cell is left out where the column is in the table that is split.
@@ -265,7 +266,8 @@ impl Splitter<'_> {
         let edges = self.network.joints[joint];
         let linkers = edges.map(|edge| cut[&edge]);
         let (shape, mut cells) = self.table(&linkers)?;
-        // Every number of linkers becomes one of summaries, one port after the other: the first is the slowest, and becomes the fastest.
+        // Every number of linkers becomes one of summaries, one port after the other: the first is the slowest, and becomes the
+        // fastest.
         let mut sizes = shape;
         for edge in edges {
             let side = self.network.side(edge, End::Joint(joint));
@@ -418,7 +420,8 @@ impl Splitter<'_> {
 }
 
 impl Splitter<'_> {
-    /// The same factors in coordinates whose second moments are 1, by which the noise of messages is judged, and what then joins them.
+    /// The same factors in coordinates whose second moments are 1, by which the noise of messages is judged, and what then
+    /// joins them.
     fn with_unit_moments(&self, linkers: [usize; 2], maps: [Matrix; 2]) -> ([Matrix; 2], Vec<f64>) {
         let k = maps[0].n_cols();
         // Columns are the axes of the moments, with the roots of their lengths.

@@ -1,8 +1,9 @@
 //! What the two sides of every edge are summarised by.
 //!
-//! The summary of a side is 1 and k − 1 numbers: the first canonical variates of its variables with those of the other side. With [`Linkers::Stacked`] these are all
-//! variables of the side, nearest first, as many as a few dozen labels hold; with [`Linkers::Single`] one variable, that of the pair with the largest (k − 1)-th canonical
-//! correlation. The k of an edge is no more than the canonical correlations above the noise allow.
+//! The summary of a side is 1 and k − 1 numbers: the first canonical variates of its variables with those of the other side.
+//! With [`Linkers::Stacked`] these are all variables of the side, nearest first, as many as a few dozen labels hold; with
+//! [`Linkers::Single`] one variable, that of the pair with the largest (k − 1)-th canonical correlation. The k of an edge is no
+//! more than the canonical correlations above the noise allow.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -10,8 +11,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::labels::Labels;
 use super::network::Network;
-use super::pair_tables::{Labels, PairPlan, PairTables};
+use super::pair_tables::{PairPlan, PairTables};
 use crate::error::{Error, Place, Result, Shortened};
 use crate::linalg::{Matrix, jacobi_svd, symmetric_eigen};
 use crate::tensor::Spectrum;

@@ -1,11 +1,12 @@
 //! Messages of a block of rows.
 //!
-//! Numbers are signed and may be tiny: every message of a row has a power of two for its scale. Scaling by powers of two is exact, so the numbers of a row do
-//! not depend on the other rows of its block.
+//! Numbers are signed and may be tiny: every message of a row has a power of two for its scale. Scaling by powers of two is
+//! exact, so the numbers of a row do not depend on the other rows of its block.
 //!
-//! Where a joint combines two sides, their estimated probability together, relative to the product of both, has a standard error that the lengths of the two messages
-//! and the number of training rows give. It can be negative, which no probability is. What is below half its error is raised to that, and what the two sides say together
-//! beyond what each says alone is taken back in proportion: one contradiction that is only noise does not spoil the rest of the row. Such rows are counted.
+//! Where a joint combines two sides, their estimated probability together, relative to the product of both, has a standard
+//! error that the lengths of the two messages and the number of training rows give. It can be negative, which no probability
+//! is. What is below half its error is raised to that, and what the two sides say together beyond what each says alone is taken
+//! back in proportion: one contradiction that is only noise does not spoil the rest of the row. Such rows are counted.
 
 use super::plan::{Operator, Plan, Root, apply};
 
@@ -233,8 +234,8 @@ impl Messages {
         }
     }
 
-    /// For each label of a variable a number proportional to its probability together with all that is known of the other variables, label by label;
-    /// what is known of the variable itself is left aside.
+    /// For each label of a variable a number proportional to its probability together with all that is known of the other
+    /// variables, label by label; what is known of the variable itself is left aside.
     pub(super) fn belief(&mut self, plan: &Plan, variable: usize) -> Vec<f64> {
         let n = self.n_rows;
         let missing = vec![vec![u32::MAX; n]; plan.marginals.len()];

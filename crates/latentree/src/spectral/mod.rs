@@ -1,9 +1,11 @@
 //! Spectral inference: answers about observed columns without hidden parameters.
 //!
-//! In a latent tree, what a branch of a hidden node has to say about the rest passes through the node's k states. A summary of the branch by k numbers that tells the
-//! states apart therefore says as much as the branch itself. [`spectral`] finds such summaries by one pass over the rows, and their moments by another: of the two
-//! sides of every edge, and of the three branches of every hidden node. Products of these moments and of inverses of the pairs are probabilities of the observed
-//! columns (Parikh, Song and Xing, *A spectral algorithm for latent tree graphical models*, 2011). No starts are needed and no hidden states are found.
+//! In a latent tree, what a branch of a hidden node has to say about the rest passes through the node's k states. A summary of
+//! the branch by k numbers that tells the states apart therefore says as much as the branch itself. [`spectral`] finds such
+//! summaries by one pass over the rows, and their moments by another: of the two sides of every edge, and of the three branches
+//! of every hidden node. Products of these moments and of inverses of the pairs are probabilities of the observed columns
+//! (Parikh, Song and Xing, *A spectral algorithm for latent tree graphical models*, 2011). No starts are needed and no hidden
+//! states are found.
 //!
 //! The first number of every summary is 1, so all estimates sum to 1, and all single marginals are those of the data.
 //!
@@ -26,6 +28,7 @@
 mod estimate;
 mod evaluate;
 mod hierarchical;
+mod labels;
 mod linkers;
 mod messages;
 mod model;

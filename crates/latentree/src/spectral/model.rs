@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::labels::Labels;
 use super::linkers::{Linkers, Summary};
 use super::network::{End, Network};
-use super::pair_tables::Labels;
 use crate::data::{Kind, Schema};
 use crate::error::{Error, Place, Result, Shortened};
 use crate::model::Provenance;
@@ -36,7 +36,8 @@ impl SpectralMethod {
 pub struct SpectralEdge {
     /// Number of dimensions, the constant among them.
     pub rank: usize,
-    /// What the message of side 1 is multiplied by to meet the message of side 0: rank × rank, a row for each dimension of side 1. Empty between two variables.
+    /// What the message of side 1 is multiplied by to meet the message of side 0: rank × rank, a row for each dimension of side
+    /// 1. Empty between two variables.
     pub(crate) link: Vec<f64>,
     /// Between a variable and a joint: `E[1{x = label} s]`, a row for each label. Between two variables: their table.
     pub(crate) labels: Vec<f64>,

@@ -1,9 +1,11 @@
 //! The shape of a spectral model: variables, joints of three branches, and the edges between them.
 //!
-//! A hidden node of three neighbours is a joint. One of m > 3 neighbours is a chain of m − 2 joints, copies of it: between two copies lies an edge whose sides are
-//! unions of its branches. Branches with many variables stand at the ends of the chain, so that all of these unions tell enough about the node.
+//! A hidden node of three neighbours is a joint. One of m > 3 neighbours is a chain of m − 2 joints, copies of it: between two
+//! copies lies an edge whose sides are unions of its branches. Branches with many variables stand at the ends of the chain, so
+//! that all of these unions tell enough about the node.
 //!
-//! An observed inner node cuts the tree: its label says all that what lies beyond it can say. Sides of an edge therefore end at observed nodes.
+//! An observed inner node cuts the tree: its label says all that what lies beyond it can say. Sides of an edge therefore end at
+//! observed nodes.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -134,7 +136,8 @@ impl Network {
         matches!(self.edges[edge], [End::Variable(_), End::Variable(_)])
     }
 
-    /// The variables on a side of an edge, nearest first, as long as `take` says so; nothing beyond an observed node is looked at.
+    /// The variables on a side of an edge, nearest first, as long as `take` says so; nothing beyond an observed node is looked
+    /// at.
     pub(crate) fn nearest(&self, lengths: &[f64], edge: usize, side: usize, mut take: impl FnMut(usize) -> bool) {
         // Lengths are finite and not negative, so their bits are in their order.
         let mut heap = BinaryHeap::from([Reverse((0_u64, edge, side))]);

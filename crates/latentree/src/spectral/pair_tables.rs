@@ -5,65 +5,12 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::labels::Labels;
 use crate::coordinates::split;
-use crate::data::{Batch, Block, ColumnData, Schema};
+use crate::data::Batch;
 use crate::error::Result;
 use crate::moments::Accumulator;
 use crate::moments::sums::{from_bytes, mismatch, to_bytes};
-
-/// Rows that are looked at together.
-pub(super) const STRIP: usize = 2048;
-
-/// The columns of discrete variables.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Labels {
-    /// The column of each variable.
-    columns: Vec<usize>,
-    /// The number of labels of each variable.
-    pub(super) n_labels: Vec<usize>,
-}
-
-impl Labels {
-    /// Of a schema whose variables are all discrete and scalar.
-    pub(super) fn new(schema: &Schema) -> Self {
-        let columns = schema.variables().iter().map(|variable| variable.columns[0].get()).collect();
-        let n_labels = schema.variable_ixs().map(|ix| schema.scalar_kind(ix).and_then(|kind| kind.n_states()).unwrap_or(0));
-        Self { columns, n_labels: n_labels.collect() }
-    }
-
-    /// The codes of some rows by variable; a missing cell is the number of the variable's labels.
-    pub(super) fn codes(&self, batch: &Batch, rows: std::ops::Range<usize>) -> Vec<Vec<u32>> {
-        match &batch.block {
-            Block::Dense(columns) => {
-                let of = |(&column, &n): (&usize, &usize)| -> Vec<u32> {
-                    let code = |code: u32| if (code as usize) < n { code } else { n as u32 };
-                    match &columns[column] {
-                        ColumnData::Codes8(codes) => codes[rows.clone()].iter().map(|&it| code(u32::from(it))).collect(),
-                        ColumnData::Codes(codes) => codes[rows.clone()].iter().map(|&it| code(it)).collect(),
-                        ColumnData::Reals(values) => {
-                            values[rows.clone()].iter().map(|it| code(if it.is_nan() { u32::MAX } else { *it as u32 })).collect()
-                        }
-                    }
-                };
-                self.columns.iter().zip(&self.n_labels).map(of).collect()
-            }
-            Block::Sparse(sparse) => {
-                let mut variable_of = vec![usize::MAX; self.columns.iter().max().map_or(0, |most| most + 1)];
-                self.columns.iter().enumerate().for_each(|(variable, &column)| variable_of[column] = variable);
-                let mut out = vec![vec![0; rows.len()]; self.columns.len()];
-                for (at, row) in rows.enumerate() {
-                    for (column, value) in sparse.row(row) {
-                        let variable = variable_of[column];
-                        let n = self.n_labels[variable];
-                        let code = if value.is_nan() { n } else { (value as usize).min(n) };
-                        out[variable][at] = code as u32;
-                    }
-                }
-                out
-            }
-        }
-    }
-}
 
 /// Which pairs are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,25 +97,16 @@ impl Accumulator for PairTables {
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let plan = Arc::clone(&self.plan);
-        for first in (0..batch.n_rows).step_by(STRIP) {
-            let rows = first..(first + STRIP).min(batch.n_rows);
-            let codes = plan.labels.codes(batch, rows.clone());
-            let weights: Vec<f64> = rows.map(|row| batch.weight(row)).collect();
-            for (sums, codes) in self.singles.iter_mut().zip(&codes) {
-                let present = codes.iter().zip(&weights).filter(|(code, _)| (**code as usize) < sums.len());
-                let mut add = vec![0.0; sums.len()];
-                present.for_each(|(&code, weight)| add[code as usize] += weight);
-                sums.iter_mut().zip(add).for_each(|(sum, add)| *sum += add);
-            }
-            let tables = split(&mut self.cells, &plan.starts);
+        let cells = &mut self.cells;
+        plan.labels.each_strip(batch, &mut self.singles, &mut self.weight, |codes, weights| {
+            let tables = split(cells, &plan.starts);
             tables.into_par_iter().zip(&plan.pairs).for_each(|(table, &(a, b))| {
                 let m = plan.labels.n_labels[b] + 1;
-                for ((&x, &y), weight) in codes[a].iter().zip(&codes[b]).zip(&weights) {
+                for ((&x, &y), weight) in codes[a].iter().zip(&codes[b]).zip(weights) {
                     table[x as usize * m + y as usize] += weight;
                 }
             });
-            self.weight += weights.iter().sum::<f64>();
-        }
+        });
         Ok(())
     }
 
@@ -198,7 +136,7 @@ impl Accumulator for PairTables {
         let read: Self = from_bytes(bytes)?;
         let plan = &read.plan;
         let n_variables = plan.labels.n_labels.len();
-        let is_sound = plan.labels.columns.len() == n_variables
+        let is_sound = plan.labels.is_sound()
             && plan.pairs.iter().all(|&(a, b)| a < b && b < n_variables)
             && **plan == PairPlan::new(plan.labels.clone(), plan.pairs.clone())
             && read.cells.len() == plan.starts[plan.pairs.len()]

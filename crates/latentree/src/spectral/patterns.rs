@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::pair_tables::{Labels, STRIP};
+use super::labels::Labels;
 use crate::data::Batch;
 use crate::error::Result;
 use crate::moments::Accumulator;
@@ -58,14 +58,13 @@ impl Accumulator for Patterns {
     const NAME: &'static str = "patterns";
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
-        for first in (0..batch.n_rows).step_by(STRIP) {
-            let rows = first..(first + STRIP).min(batch.n_rows);
-            let codes = self.labels.codes(batch, rows.clone());
-            for (at, row) in rows.enumerate().filter(|&(_, row)| batch.weight(row) > 0.0) {
-                self.codes.extend(codes.iter().map(|column| column[at] as u16));
-                self.weights.push(batch.weight(row));
+        let (own, own_weights) = (&mut self.codes, &mut self.weights);
+        self.labels.each_strip(batch, &mut [], &mut 0.0, |codes, weights| {
+            for (row, &weight) in weights.iter().enumerate().filter(|it| *it.1 > 0.0) {
+                own.extend(codes.iter().map(|column| column[row] as u16));
+                own_weights.push(weight);
             }
-        }
+        });
         Ok(())
     }
 

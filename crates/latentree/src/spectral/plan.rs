@@ -1,10 +1,11 @@
 //! A spectral model compiled for evaluation: who sends messages to whom, through which operators.
 //!
-//! A message is what a side of an edge has to say about a row. To a joint it is the vector μ for which `E[1{row's side} f] = μᵀ E[s f]`, whatever f is of the
-//! other side; to a variable it is the probability of the side given each of the variable's labels.
+//! A message is what a side of an edge has to say about a row. To a joint it is the vector μ for which `E[1{row's side} f] = μᵀ
+//! E[s f]`, whatever f is of the other side; to a variable it is the probability of the side given each of the variable's
+//! labels.
 //!
-//! The *mass* of a message is the probability of what its side knows, a linear function of its numbers. A message of mass 1 minus that of a side
-//! that knows nothing is how far the side moves the rest from its marginals.
+//! The *mass* of a message is the probability of what its side knows, a linear function of its numbers. A message of mass 1
+//! minus that of a side that knows nothing is how far the side moves the rest from its marginals.
 
 use super::model::SpectralModel;
 use super::network::{End, Network};
@@ -294,7 +295,8 @@ fn compiled(model: &SpectralModel, edges_of: &[Vec<usize>], edge: usize, side: u
     }
 }
 
-/// Messages towards roots, the roots, and the root of every variable. A root is the middle of a longest path, so that few messages wait for others.
+/// Messages towards roots, the roots, and the root of every variable. A root is the middle of a longest path, so that few
+/// messages wait for others.
 fn schedule(network: &Network, edges_of: &[Vec<usize>]) -> (Vec<(usize, usize)>, Vec<End>, Vec<usize>) {
     let edges_at = |end: End| match end {
         End::Variable(variable) => edges_of[variable].as_slice(),

@@ -1,6 +1,7 @@
 //! The second pass: moments of the summaries, and of labels with them.
 //!
-//! With s the summaries of the sides of an edge and of the branches of a joint, the pass collects `E[s₀ s₁ᵀ]` of every edge, `E[s_a ⊗ s_b ⊗ s_c]` of every joint,
+//! With s the summaries of the sides of an edge and of the branches of a joint, the pass collects `E[s₀ s₁ᵀ]` of every edge,
+//! `E[s_a ⊗ s_b ⊗ s_c]` of every joint,
 //! `E[1{x = label} sᵀ]` of every variable with the summary of the rest, and the tables of neighbouring variables.
 
 use std::sync::Arc;
@@ -8,9 +9,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::labels::Labels;
 use super::linkers::Summary;
 use super::network::{End, Network};
-use super::pair_tables::{Labels, STRIP};
 use crate::data::Batch;
 use crate::error::Result;
 use crate::moments::Accumulator;
@@ -141,35 +142,33 @@ impl Accumulator for Triples {
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         let network = &plan.network;
-        for first in (0..batch.n_rows).step_by(STRIP) {
-            let rows = first..(first + STRIP).min(batch.n_rows);
-            let n_rows = rows.len();
-            let codes = plan.labels.codes(batch, rows.clone());
-            let weights: Vec<f64> = rows.map(|row| batch.weight(row)).collect();
+        let (joints, edges, labels) = (&mut self.joints, &mut self.edges, &mut self.labels);
+        plan.labels.each_strip(batch, &mut self.singles, &mut self.weight, |codes, weights| {
+            let n_rows = weights.len();
             let summaries: Vec<[Vec<f64>; 2]> = (0..network.edges.len())
                 .into_par_iter()
                 .map(|edge| match network.is_pair(edge) {
                     true => Default::default(),
-                    false => [plan.fill(edge, 0, &codes, n_rows), plan.fill(edge, 1, &codes, n_rows)],
+                    false => [plan.fill(edge, 0, codes, n_rows), plan.fill(edge, 1, codes, n_rows)],
                 })
                 .collect();
-            self.joints.par_iter_mut().enumerate().for_each(|(joint, sum)| {
+            joints.par_iter_mut().enumerate().for_each(|(joint, sum)| {
                 let branch = |edge: usize| {
                     let side = 1 - network.side(edge, End::Joint(joint));
                     summaries[edge][side].chunks_exact(plan.ranks[edge])
                 };
                 let [a, b, c] = network.joints[joint].map(branch);
                 let plane = plan.ranks[network.joints[joint][1]] * plan.ranks[network.joints[joint][2]];
-                for (((a, b), c), weight) in a.zip(b).zip(c).zip(&weights) {
+                for (((a, b), c), weight) in a.zip(b).zip(c).zip(weights) {
                     for (plane, x) in sum.chunks_exact_mut(plane).zip(a) {
                         add_outer(plane, weight * x, b, c);
                     }
                 }
             });
-            self.edges.par_iter_mut().zip(self.labels.par_iter_mut()).enumerate().for_each(|(edge, (sum, labels))| {
+            edges.par_iter_mut().zip(labels.par_iter_mut()).enumerate().for_each(|(edge, (sum, labels))| {
                 if let [End::Variable(a), End::Variable(b)] = network.edges[edge] {
                     let (n, m) = (plan.labels.n_labels[a], plan.labels.n_labels[b]);
-                    for ((&x, &y), weight) in codes[a].iter().zip(&codes[b]).zip(&weights) {
+                    for ((&x, &y), weight) in codes[a].iter().zip(&codes[b]).zip(weights) {
                         if (x as usize) < n && (y as usize) < m {
                             labels[x as usize * m + y as usize] += weight;
                         }
@@ -178,26 +177,18 @@ impl Accumulator for Triples {
                 }
                 let k = plan.ranks[edge];
                 let sides = summaries[edge][0].chunks_exact(k).zip(summaries[edge][1].chunks_exact(k));
-                sides.zip(&weights).for_each(|((a, b), &weight)| add_outer(sum, weight, a, b));
+                sides.zip(weights).for_each(|((a, b), &weight)| add_outer(sum, weight, a, b));
                 for (side, end) in network.edges[edge].into_iter().enumerate() {
                     let End::Variable(variable) = end else { continue };
                     let rest = summaries[edge][1 - side].chunks_exact(k);
-                    for ((&code, rest), weight) in codes[variable].iter().zip(rest).zip(&weights) {
+                    for ((&code, rest), weight) in codes[variable].iter().zip(rest).zip(weights) {
                         if let Some(sums) = labels.get_mut(code as usize * k..(code as usize + 1) * k) {
                             sums.iter_mut().zip(rest).for_each(|(sum, it)| *sum += weight * it);
                         }
                     }
                 }
             });
-            for (sums, codes) in self.singles.iter_mut().zip(&codes) {
-                for (&code, weight) in codes.iter().zip(&weights) {
-                    if let Some(sum) = sums.get_mut(code as usize) {
-                        *sum += weight;
-                    }
-                }
-            }
-            self.weight += weights.iter().sum::<f64>();
-        }
+        });
         Ok(())
     }
 

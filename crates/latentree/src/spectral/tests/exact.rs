@@ -130,3 +130,44 @@ fn ten_thousand_leaves_do_not_underflow() {
         assert!((a - b).abs() < 1e-8 * b.abs(), "{a} {b}");
     }
 }
+
+/// Hsu, Kakade and Zhang (2009): as many labels as states, so that the vector of a position is that of its labels with all that came before.
+#[test]
+fn chains_answer_as_the_recursion_of_hidden_markov_models_does() {
+    let (n, k) = (8, 3);
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let model = model_on(&mut rng, chain(n), k, |_| 3);
+    let inference = Inference::new(&model);
+    let table = |variables: &[usize]| {
+        let nodes: Vec<NodeIx> = variables.iter().map(|&ix| model.node_of(VarIx::new(ix))).collect();
+        match inference.joint(&Evidence::none(&model), &nodes).unwrap() {
+            crate::inference::JointAnswer::Table { probabilities, .. } => probabilities,
+            _ => panic!("the nodes are discrete"),
+        }
+    };
+    // B_x of every inner position: labels of the next by labels of this one.
+    let operators: Vec<Vec<Vec<f64>>> = (1..n - 1)
+        .map(|at| {
+            let (triple, pair) = (table(&[at - 1, at, at + 1]), table(&[at, at - 1]));
+            let inverse = crate::spectral::estimate::pseudo_inverse(&pair, k);
+            let cell = |x: usize, next: usize, own: usize| -> f64 {
+                (0..k).map(|before| triple[(before * k + x) * k + next] * inverse[before * k + own]).sum()
+            };
+            (0..k).map(|x| (0..k * k).map(|ix| cell(x, ix / k, ix % k)).collect()).collect()
+        })
+        .collect();
+    let first = table(&[0, 1]);
+    let spectral = Population::new(&model).spectral(Some(k), Linkers::Stacked);
+    let evaluator = Evaluator::new(&spectral);
+    for _ in 0..50 {
+        let (known, _) = evidence(&mut rng, &model, 1.0);
+        let labels: Vec<usize> = known.iter().map(|it| it.unwrap()).collect();
+        let mut state: Vec<f64> = first[labels[0] * k..][..k].to_vec();
+        for (own, &x) in operators.iter().zip(&labels[1..n - 1]) {
+            state = (0..k).map(|next| (0..k).map(|ix| own[x][next * k + ix] * state[ix]).sum()).collect();
+        }
+        let exact = state[labels[n - 1]];
+        let own = evaluator.query(&known, &[]).unwrap().log_evidence.exp();
+        assert!((own / exact - 1.0).abs() < 1e-10, "{own} {exact}");
+    }
+}
