@@ -11,6 +11,7 @@ mod grouped_diagnoses;
 mod huang_parameters;
 mod huang_table;
 mod missing_cells;
+mod mixtures;
 mod newsgroups_likelihood;
 mod phylogeny;
 mod record;
@@ -62,6 +63,8 @@ enum Experiment {
     GroupedDiagnoses(grouped_diagnoses::GroupedArgs),
     /// Ruffini 2019, Figure 2.1: error and time of tensor decompositions on Poisson naive Bayes models
     RuffiniDecompositions(ruffini_decompositions::RuffiniArgs),
+    /// Ruffini 2019, Figures 3.1, 4.1 and 6.5 and Table 5.1: mixtures, topics and hierarchies by moments
+    Mixtures(mixtures::MixtureArgs),
     /// Neighbour joining on the distances of HIV-1 and of pythons, against the trees that come with them
     Phylogeny,
     /// Random tables and options through every verb of the program, looking for crashes and contradictions
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Experiment::Density(args) => density::run(&args, &data),
         Experiment::GroupedDiagnoses(args) => grouped_diagnoses::run(&args, &data),
         Experiment::RuffiniDecompositions(args) => ruffini_decompositions::run(&args),
+        Experiment::Mixtures(args) => mixtures::run(&args),
         Experiment::Phylogeny => phylogeny::run(&data),
         Experiment::Sectors => sectors::run(&data),
         Experiment::Resume(args) => resume::run(&args),

@@ -1,17 +1,20 @@
 //! `report MODEL [DATA] -o OUT.html`: writes a self-contained interactive page.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use latentree::data::{CachedRows, Rows, WeightedRows};
-use latentree::format::ModelFile;
-use latentree::report::{PageOptions, page};
+use latentree::format::{ModelFile, OtherModel};
+use latentree::report::{Grouping, PageOptions, cluster_page, page};
 use latentree::{Error, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
+use super::other_models::check_columns;
 use super::simulate::{is_newick, read_tree};
 use super::{
-    LITTLE_MEMORY, check_page, is_stream, note_unseen, open_model_and_data, open_model_file, refuse_reading, weight_kind,
+    LITTLE_MEMORY, check_page, is_stream, note_unseen, open_model_and_data, open_model_file, open_reader, read_options,
+    refuse_reading, weight_kind,
 };
 use crate::Failure;
 use crate::args::ReportArgs;
@@ -31,6 +34,9 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     check_page(&args.output)?;
     let title = args.title.clone().unwrap_or_else(|| shown_name(path));
     let mut options = PageOptions::new(title);
+    if let Some(other) = OtherModel::read(path)? {
+        return grouped(&other, args, options, printer);
+    }
     let mut unseen = None;
     let (file, html) = match &args.data {
         Some(data) if is_newick(path) => {
@@ -45,7 +51,10 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
             let (model, reader) = open_model_and_data(&args.model, data, &args.reading, printer)?;
             let rows = CachedRows::new(reader, LITTLE_MEMORY);
             let weighted = WeightedRows::new(&rows, weight_kind(&args.reading)?).map_err(|error| error.in_file(data))?;
-            let html = page(&model, Some(&weighted), &options, printer)?;
+            let html = match Grouping::of_mixture(&model) {
+                Some(mixture) => cluster_page(mixture, Some(&weighted), &options, printer)?,
+                None => page(&model, Some(&weighted), &options, printer)?,
+            };
             unseen = Some(rows.of_source(|reader| note_unseen(reader, printer)));
             (ModelFile::from(model), html)
         }
@@ -55,7 +64,15 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
             } else {
                 open_model_file(path, &args.model.hidden, None)?
             };
-            let html = page(&file, None, &options, printer).map_err(|error| error.in_file(path))?;
+            let mixture = match &file {
+                ModelFile::LatentTree(model) => Grouping::of_mixture(model),
+                _ => None,
+            };
+            let html = match mixture {
+                Some(mixture) => cluster_page(mixture, None, &options, printer),
+                None => page(&file, None, &options, printer),
+            };
+            let html = html.map_err(|error| error.in_file(path))?;
             (file, html)
         }
     };
@@ -72,6 +89,36 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
         printer.result(&json, |out| {
             writeln!(out, "page of {} written to {}", counted(tree.n_nodes(), "node"), args.output.display())
         })?;
+    }
+    Ok(())
+}
+
+/// The page of topics or of a hierarchy.
+fn grouped(model: &OtherModel, args: &ReportArgs, mut options: PageOptions, printer: &Printer) -> Result<(), Failure> {
+    let mut unseen = None;
+    let html = match &args.data {
+        None => cluster_page(model.into(), None, &options, printer)?,
+        Some(data) => {
+            options = options.data_name(shown_name(data));
+            let reading = read_options(&args.reading)?.schema(Arc::clone(model.schema()));
+            let reader = open_reader(data, reading, printer)?;
+            check_columns(&reader)?;
+            let rows = CachedRows::new(reader, LITTLE_MEMORY);
+            let weighted = WeightedRows::new(&rows, weight_kind(&args.reading)?).map_err(|error| error.in_file(data))?;
+            let html = cluster_page(model.into(), Some(&weighted), &options, printer).map_err(|error| error.in_file(data))?;
+            unseen = Some(rows.of_source(|reader| note_unseen(reader, printer)));
+            html
+        }
+    };
+    save(&args.output, &html)?;
+    if !is_stream(&args.output) {
+        let groups = match model {
+            OtherModel::Topics(topics) => counted(topics.n_topics(), "topic"),
+            OtherModel::Clusters(clusters) => counted(clusters.nodes().len(), "cluster"),
+            _ => "groups".to_owned(),
+        };
+        let json = json!({"bytes": html.len(), "unseen": unseen});
+        printer.result(&json, |out| writeln!(out, "page of {groups} written to {}", args.output.display()))?;
     }
     Ok(())
 }
