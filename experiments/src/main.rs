@@ -13,6 +13,7 @@ mod huang_parameters;
 mod huang_table;
 mod missing_cells;
 mod mossel_roch;
+mod mixtures;
 mod newsgroups_likelihood;
 mod phylogeny;
 mod record;
@@ -68,6 +69,8 @@ enum Experiment {
     GroupedDiagnoses(grouped_diagnoses::GroupedArgs),
     /// Ruffini 2019, Figure 2.1: error and time of tensor decompositions on Poisson naive Bayes models
     RuffiniDecompositions(ruffini_decompositions::RuffiniArgs),
+    /// Ruffini 2019, Figures 3.1, 4.1 and 6.5 and Table 5.1: mixtures, topics and hierarchies by moments
+    Mixtures(mixtures::MixtureArgs),
     /// Neighbour joining on the distances of HIV-1 and of pythons, against the trees that come with them
     Phylogeny,
     /// Random tables and options through every verb of the program, looking for crashes and contradictions
@@ -111,6 +114,7 @@ fn main() -> ExitCode {
         Experiment::Density(args) => density::run(&args, &data),
         Experiment::GroupedDiagnoses(args) => grouped_diagnoses::run(&args, &data),
         Experiment::RuffiniDecompositions(args) => ruffini_decompositions::run(&args),
+        Experiment::Mixtures(args) => mixtures::run(&args),
         Experiment::Phylogeny => phylogeny::run(&data),
         Experiment::Sectors => sectors::run(&data),
         Experiment::Resume(args) => resume::run(&args),

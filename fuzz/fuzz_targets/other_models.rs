@@ -3,6 +3,8 @@
 
 use latentree::data::{Batch, Block, SparseRows};
 use latentree::format::{OtherModel, clusters_to_text};
+use latentree::Silent;
+use latentree::report::{PageOptions, cluster_page};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -12,6 +14,8 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(model, again);
     let rows = SparseRows { starts: vec![0, 0], columns: Vec::new(), values: None };
     let batch = Batch { first_row: 0, n_rows: 1, block: Block::Sparse(rows), weights: None };
+    let page = cluster_page((&model).into(), None, &PageOptions::new("fuzz"), &Silent).expect("a model has a page");
+    assert!(!page.contains("<svg/onload"));
     match model {
         OtherModel::Topics(topics) => {
             let sum: f64 = topics.shares(&batch, 0).iter().sum();

@@ -113,7 +113,7 @@ class HierarchicalClustering(RowGroups):
         min_size = plain(self.min_size)
         if isinstance(min_size, bool) or not isinstance(min_size, numbers.Integral):
             raise TypeError(f"min_size: {min_size!r} given; a whole number is needed")
-        if not 1 <= min_size < 2**32:
+        if not 1 <= int(min_size) < 2**32:
             raise ValueError(f"min_size: {min_size} given; 1 or more is needed")
         return {
             "depth": None if self.depth is None else read_number("depth", self.depth, "a whole number"),

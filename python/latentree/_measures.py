@@ -92,7 +92,7 @@ def stability(estimator: Any, X: Any, n_runs: int = 10) -> float:
         raise TypeError(f"n_runs: {n_runs!r} given; a whole number is needed")
     if not 1 <= n_runs <= 1000:
         raise ValueError(f"n_runs: {n_runs} given; a number from 1 to 1000 is needed")
-    return estimator._stability(X, int(n_runs))  # type: ignore[attr-defined]
+    return estimator._stability(X, int(n_runs))
 
 
 def _numbers(name: str, values: Any) -> np.ndarray:

@@ -76,6 +76,18 @@ class RowGroups(TransformerMixin, ClusterMixin, BaseEstimator):
         """Learn from rows and return ``labels_``. ``y`` is ignored."""
         return self.fit(X, sample_weight=sample_weight).labels_  # type: ignore[attr-defined]
 
+    def report(self, path: str | os.PathLike[str], X: Any = None, *, title: str = "latentree") -> None:
+        """Write the page of the groups, one self-contained HTML file; with rows also what is frequent in each group."""
+        text = os.fspath(path)
+        if ending(text) not in (".html", ".htm"):
+            raise ValueError(f"report: {text!r} given; a page ends in .html")
+        model = self._fitted()
+        table = None if X is None else self._read(X)
+        if isinstance(model, _latentree.GroupModel):
+            model.write_page(text, title, table)
+        else:
+            _latentree.write_mixture_page(model, text, title, table)
+
     def to_json(self) -> str:
         """The text of the model file."""
         return self._fitted().render("json")
@@ -219,6 +231,8 @@ class Mixture(DensityMixin, RowGroups):
         self._seed = read_seed(self.random_state)
         request = self._request(self._seed)
         data, table = self._read_rows(X, sample_weight)
+        if data.n_rows < 2:
+            raise ValueError(f"X has 1 sample, and {type(self).__name__} needs 2 or more to tell components apart")
         with Progress() as progress:
             display = progress if self.verbose else None
             model, labels, report = _latentree.fit_mixture(table, request, read_n_jobs(self.n_jobs), display)

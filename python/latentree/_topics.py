@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _data, _latentree
 from ._mixture import Mixture
 
 
@@ -82,6 +83,8 @@ class TopicModel(Mixture):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
+        # Whole numbers; scikit-learn has no tag for counts.
+        tags.input_tags.categorical = True
         tags.input_tags.positive_only = True
         return tags
 
@@ -91,6 +94,15 @@ class TopicModel(Mixture):
         if self.model not in ("single-topic", "lda"):
             raise ValueError(f"model: {self.model!r} given; 'single-topic' or 'lda' is needed")
         return self.model
+
+    def _read_rows(self, X: Any, sample_weight: Any = None) -> tuple[_data.Data, _latentree.Table]:
+        data = _data.read(X, type(self).__name__)
+        if data.n_columns < 2:
+            raise ValueError(f"X has 1 feature(s), and {type(self).__name__} needs 2 words or more")
+        cells = data.source.data if data.container == "sparse" else data.source
+        if data.container in ("sparse", "numpy") and cells.dtype != object and cells.size > 0 and cells.min() < 0:
+            raise ValueError(f"Negative values in data passed to {type(self).__name__}: counts of words are 0 or more")
+        return super()._read_rows(X, sample_weight)
 
     @property
     def components_(self) -> np.ndarray:

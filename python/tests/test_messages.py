@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from latentree import LatentTree, Moments, _latentree, read_model
+from latentree import HierarchicalClustering, LatentTree, Mixture, Moments, _latentree, read_model, stability
 
 SOURCES = Path(__file__).resolve().parents[2] / "crates" / "latentree" / "src"
 #: Options that messages of the library name and that cannot be met from Python.
 ONLY_ON_THE_COMMAND_LINE = set(
     "learn.candidates learn.checkpoint learn.from read.encoding read.events export.format read.group read.id read.names read.no_header "
-    "classify.prior cluster.depth cluster.leaves cluster.method mixture.alpha mixture.components mixture.em mixture.family mixture.method "
-    "mixture.stability learn.folds learn.target".split()
+    "classify.prior learn.folds learn.target".split()
 )
 #: Options that only programs of the library set.
 ONLY_IN_THE_LIBRARY = {"distance.clip", "distance.rare_weight"}
@@ -34,7 +33,8 @@ def test_every_option_of_the_library_has_the_name_of_an_argument():
     options = options_in_messages()
     assert {"parameters.hidden_states", "em.tolerance", "read.unseen"} <= options, "the sources were searched"
     arguments = {"sample_weight"}
-    for call in (LatentTree.__init__, LatentTree.fit, LatentTree.sample, LatentTree.impute, Moments.__init__, read_model):
+    calls = (LatentTree.__init__, LatentTree.fit, LatentTree.sample, LatentTree.impute, Moments.__init__, read_model)
+    for call in (*calls, Mixture.__init__, HierarchicalClustering.__init__, stability):
         arguments.update(inspect.signature(call).parameters)
     for option in sorted(options - ONLY_ON_THE_COMMAND_LINE - ONLY_IN_THE_LIBRARY):
         message = _latentree.python_message(f"`{option}`: 7 given; use `{option}`.")

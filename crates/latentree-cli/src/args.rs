@@ -330,9 +330,11 @@ pub(crate) enum Command {
     /// Write a self-contained interactive page
     #[command(
         after_help = "The page works offline and from disk. It shows the tree (zoom, collapse, search), the meaning of every hidden state and, \
-                            with DATA, the fit, the rows of each state and the pairs that are poorly explained.\n\
+                            with DATA, the fit, the rows of each state and the pairs that are poorly explained. The page of a mixture, of topics \
+                            or of a hierarchy shows groups of rows: sizes, relevant and frequent features, and a picture of rows by group.\n\
                             Examples:\n  latentree report examples/clinic.truth.json examples/clinic.csv -o clinic.html\n  \
-                            latentree report tree.nwk -o tree.html"
+                            latentree report tree.nwk -o tree.html\n  \
+                            latentree report classes.json examples/clinic.csv -o classes.html"
     )]
     Report(ReportArgs),
     /// Print a completion script for a shell

@@ -49,6 +49,8 @@ const PHRASES: &[(&str, &str)] = &[
     ("use `cluster`, which", "use HierarchicalClustering, which"),
     ("use sidiwo, or `cluster`", "use sidiwo, or HierarchicalClustering"),
     ("use the verb mixture", "use Mixture"),
+    ("cells are missing", "cells are missing (NaN)"),
+    ("the cell is missing", "the cell is missing (NaN)"),
 ];
 
 /// The learning options and the arguments that set them.
@@ -96,6 +98,7 @@ const NAMES: &[(&str, &str)] = &[
     ("cluster.depth", "depth"),
     ("cluster.leaves", "n_clusters"),
     ("cluster.method", "method"),
+    ("cluster.family", "family"),
 ];
 
 /// The option that an argument sets.

@@ -44,7 +44,7 @@ mod _latentree {
     #[pymodule_export]
     use super::mixture::{
         GroupModel, cluster_stability, coherence, family_kind, fit_cluster_model, fit_mixture_model, mixture_stability,
-        relevance, star_means,
+        relevance, star_means, write_mixture_page,
     };
     #[pymodule_export]
     use super::model::Model;

@@ -1,12 +1,13 @@
 //! Mixtures, topics and hierarchies.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use latentree::clusters::{ClusterFit, ClusterOptions, Extent, fit_clusters};
 use latentree::data::{Dataset, Rows, Schema, WeightKind, WeightedRows};
 use latentree::format::{Format, ModelFile, OtherModel};
 use latentree::mixture::{MixtureFamily, MixtureModel, MixtureOptions, component_means, fit_mixture};
+use latentree::report::{Grouping, PageOptions, cluster_page};
 use latentree::{Error, Observer as _, Result};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyTypeError;
@@ -32,6 +33,17 @@ impl GroupModel {
     pub(crate) fn schema(&self) -> &Arc<Schema> {
         self.model.schema()
     }
+}
+
+fn write_cluster_page(
+    model: Grouping<'_>,
+    table: Option<&Dataset>,
+    title: String,
+    path: &Path,
+    progress: &Progress,
+) -> Result<()> {
+    let html = cluster_page(model, table.map(|table| table as &dyn Rows), &PageOptions::new(title), progress)?;
+    latentree::file::write_atomically(path, |out| out.write_all(html.as_bytes()).map_err(Error::io("write", path)))
 }
 
 /// Visits the batches of a table that must be complete.
@@ -83,6 +95,13 @@ impl GroupModel {
                 latentree::file::write_atomically(&path, |out| out.write_all(text.as_bytes()).map_err(Error::io("write", &path)));
             written.map_err(to_python)
         })
+    }
+
+    /// Writes the page of the groups, with rows also what is frequent in each.
+    #[pyo3(signature = (path, title, table=None))]
+    fn write_page(&self, py: Python<'_>, path: PathBuf, title: String, table: Option<&Table>) -> PyResult<()> {
+        let (model, table) = (Arc::clone(&self.model), table.map(|table| Arc::clone(&table.dataset)));
+        worker::run(py, 0, None, move |progress| write_cluster_page((&*model).into(), table.as_deref(), title, &path, progress))
     }
 
     /// The columns: name, kind, labels.
@@ -193,7 +212,7 @@ fn report(mut json: Value) -> String {
 /// What is asked of a mixture, as Python's arguments.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct MixtureRequest {
+pub(crate) struct MixtureRequest {
     components: String,
     family: Option<String>,
     method: Option<String>,
@@ -215,7 +234,7 @@ impl MixtureRequest {
 /// What is asked of a hierarchy, as Python's arguments.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct ClusterRequest {
+pub(crate) struct ClusterRequest {
     depth: Option<String>,
     leaves: Option<String>,
     family: Option<String>,
@@ -323,6 +342,20 @@ fn stability_of(
     worker::run(py, n_jobs, None, move |progress| {
         latentree::mixture::stability(&weighted(&table)?, runs, seed, |rows| cluster(rows, progress))
     })
+}
+
+/// Writes the page of a mixture, with rows also what is frequent in each component.
+#[pyfunction]
+#[pyo3(signature = (model, path, title, table=None))]
+pub(crate) fn write_mixture_page(
+    py: Python<'_>,
+    model: &Model,
+    path: PathBuf,
+    title: String,
+    table: Option<&Table>,
+) -> PyResult<()> {
+    let (model, table) = (model.latent_tree()?.clone(), table.map(|table| Arc::clone(&table.dataset)));
+    worker::run(py, 0, None, move |progress| write_cluster_page(Grouping::Star(&model), table.as_deref(), title, &path, progress))
 }
 
 /// The mean of every column in every component of a star.

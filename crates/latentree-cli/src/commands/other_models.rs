@@ -88,7 +88,7 @@ fn open(model: &OtherModel, args: &InferArgs, printer: &Printer) -> Result<Reade
 }
 
 /// Fails if a column of the model is not there: nothing is summed out here.
-fn check_columns(reader: &Reader) -> Result<()> {
+pub(super) fn check_columns(reader: &Reader) -> Result<()> {
     match reader.absent_columns().first() {
         None => Ok(()),
         Some(&column) => {

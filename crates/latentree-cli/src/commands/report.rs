@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use latentree::classifier::{Classifier, classifier_page};
 use latentree::data::{CachedRows, Dataset, Rows, WeightedRows};
-use latentree::format::ModelFile;
-use latentree::report::{PageOptions, page, spectral_page};
+use latentree::format::{ModelFile, OtherModel};
+use latentree::report::{Grouping, PageOptions, cluster_page, page, spectral_page};
 use latentree::{Error, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
+use super::other_models::check_columns;
 use super::simulate::{is_newick, read_tree};
 use super::{
-    LITTLE_MEMORY, check_page, is_stream, note_unseen, open_file_and_data_with, open_model_file, read_options, refuse_reading,
-    weight_kind,
+    LITTLE_MEMORY, check_page, is_stream, note_unseen, open_file_and_data_with, open_model_file, open_reader, read_options,
+    refuse_reading, weight_kind,
 };
 use crate::Failure;
 use crate::args::ReportArgs;
@@ -37,6 +38,9 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
         return of_classifier(&classifier, args, &title, printer);
     }
     let mut options = PageOptions::new(title);
+    if let Some(other) = OtherModel::read(path)? {
+        return grouped(&other, args, options, printer);
+    }
     let mut unseen = None;
     let (file, html) = match &args.data {
         Some(data) if is_newick(path) => {
@@ -86,6 +90,10 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
 fn html(file: &ModelFile, rows: Option<&dyn Rows>, options: &PageOptions, printer: &Printer) -> Result<String> {
     match file {
         ModelFile::Spectral(model) => spectral_page(model, rows, options, printer),
+        ModelFile::LatentTree(model) => match Grouping::of_mixture(model) {
+            Some(mixture) => cluster_page(mixture, rows, options, printer),
+            None => page(file, rows, options, printer),
+        },
         other => page(other, rows, options, printer),
     }
 }
@@ -110,6 +118,36 @@ fn of_classifier(classifier: &Classifier, args: &ReportArgs, title: &str, printe
         printer.result(&json, |out| {
             writeln!(out, "page of {} written to {}", counted(classifier.labels().len(), "label"), args.output.display())
         })?;
+    }
+    Ok(())
+}
+
+/// The page of topics or of a hierarchy.
+fn grouped(model: &OtherModel, args: &ReportArgs, mut options: PageOptions, printer: &Printer) -> Result<(), Failure> {
+    let mut unseen = None;
+    let html = match &args.data {
+        None => cluster_page(model.into(), None, &options, printer)?,
+        Some(data) => {
+            options = options.data_name(shown_name(data));
+            let reading = read_options(&args.reading)?.schema(Arc::clone(model.schema()));
+            let reader = open_reader(data, reading, printer)?;
+            check_columns(&reader)?;
+            let rows = CachedRows::new(reader, LITTLE_MEMORY);
+            let weighted = WeightedRows::new(&rows, weight_kind(&args.reading)?).map_err(|error| error.in_file(data))?;
+            let html = cluster_page(model.into(), Some(&weighted), &options, printer).map_err(|error| error.in_file(data))?;
+            unseen = Some(rows.of_source(|reader| note_unseen(reader, printer)));
+            html
+        }
+    };
+    save(&args.output, &html)?;
+    if !is_stream(&args.output) {
+        let groups = match model {
+            OtherModel::Topics(topics) => counted(topics.n_topics(), "topic"),
+            OtherModel::Clusters(clusters) => counted(clusters.nodes().len(), "cluster"),
+            _ => "groups".to_owned(),
+        };
+        let json = json!({"bytes": html.len(), "unseen": unseen});
+        printer.result(&json, |out| writeln!(out, "page of {groups} written to {}", args.output.display()))?;
     }
     Ok(())
 }

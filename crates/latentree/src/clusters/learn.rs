@@ -95,6 +95,10 @@ pub fn fit_clusters(rows: &dyn Rows, options: &ClusterOptions, observer: &dyn Ob
     let schema = Arc::clone(rows.schema());
     let family = options.family.unwrap_or_else(|| MixtureFamily::of(&schema));
     family.check(&schema)?;
+    if family == MixtureFamily::Lda {
+        let problem = "documents of lda mix topics, so that they are in no one cluster; use the family single-topic";
+        return Err(Error::option("cluster.family", problem));
+    }
     observer.stage("columns", rows.n_rows_hint());
     let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(&schema)), observer)?.finish()?;
     check(&summary, family)?;
@@ -112,7 +116,7 @@ pub fn fit_clusters(rows: &dyn Rows, options: &ClusterOptions, observer: &dyn Ob
         em: options.em,
         seed: options.seed,
     };
-    let mut growth = Growth { splitter, options, nodes: Vec::new(), leaves: Vec::new(), all_rows: table.n_rows() as f64 };
+    let mut growth = Growth { splitter, options, nodes: Vec::new(), leaves: Vec::new(), all_rows: summary.total_weight() };
     observer.stage("splits", None);
     growth.run(observer)?;
     let Growth { nodes, leaves, .. } = growth;
@@ -216,7 +220,8 @@ impl Growth<'_> {
         };
         let mut sides = divide(&rule);
         // The larger side first, so that names do not depend on signs.
-        if sides[1].len() > sides[0].len() {
+        let weight = |side: &[u32]| side.iter().map(|&row| vectors.weight(row as usize)).sum::<f64>();
+        if weight(&sides[1]) > weight(&sides[0]) {
             rule = match rule {
                 SplitRule::Alignment { sides: [a, b] } => SplitRule::Alignment { sides: [b, a] },
                 SplitRule::Posterior { mut log_ratio } => {

@@ -1,9 +1,10 @@
 //! Reports: goodness of fit, comparisons, groups of variables, and the page.
 //!
-//! [`page`] creates one HTML file, [`goodness`] measures the fit of a model, [`compare`] compares two models, and [`Groups`] describes a
+//! [`page`] creates one HTML file, [`cluster_page`] that of a mixture, topics or a hierarchy, [`goodness`] measures the fit of a model, [`compare`] compares two models, and [`Groups`] describes a
 //! model in words. Files for other programs are in [`format`](crate::format).
 
 mod channel;
+mod cluster_page;
 mod comparison;
 mod goodness;
 mod groups;
@@ -17,6 +18,7 @@ mod spectral_page;
 mod steps;
 mod weak_pairs;
 
+pub use cluster_page::{Grouping, cluster_page};
 pub use comparison::{Comparison, ParameterError, compare, parameter_error};
 pub use goodness::{EdgeStrength, Fit, Goodness, GoodnessOptions, HiddenVariable, ProfileVariable, UnexplainedPair, goodness};
 pub use groups::{Difference, Group, GroupState, Groups, find_node};

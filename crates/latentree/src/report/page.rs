@@ -5,9 +5,9 @@
 //! a network.
 
 mod content;
-mod embed;
+pub(super) mod embed;
 mod labels;
-mod payload;
+pub(super) mod payload;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -73,6 +73,14 @@ impl PageOptions {
         Self { title: title.into(), ..Self::default() }
     }
 
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
+    pub(super) fn shown_data_name(&self) -> Option<&str> {
+        self.data_name.as_deref()
+    }
+
     /// Names the data, such as by their file.
     #[must_use]
     pub fn data_name(mut self, name: impl Into<String>) -> Self {
@@ -128,7 +136,7 @@ pub fn page<'a>(
     let tree = serde_json::to_string(&payload).expect(PLAIN);
     let details = serde_json::to_string(&details).expect(PLAIN);
     let exports = serde_json::to_string(&exports(view)).expect(PLAIN);
-    Ok(embed::fill(&payload.title, [&tree, &details, &exports]))
+    Ok(embed::fill(&embed::TREE, &payload.title, &[&tree, &details, &exports]))
 }
 
 fn payload(

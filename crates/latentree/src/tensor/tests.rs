@@ -443,6 +443,32 @@ fn two_components_are_exact_for_any_number_of_slices() {
 }
 
 #[test]
+fn the_tensor_of_three_centres_whitened_to_two_has_no_orthogonal_decomposition() {
+    // Ruffini 2019, §5.2: centres (1,0,0), (0,1,0), (1,1,1) of weight 1.
+    let centres = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 1.0]];
+    let second = Matrix::from_fn(3, 3, |i, j| centres.iter().map(|centre| centre[i] * centre[j]).sum());
+    let whitening = Whitening::of_symmetric(&second, 2, 0.0).unwrap();
+    let w = whitening.whitener(0);
+    let along = |centre: &[f64; 3], a: usize| (0..3).map(|i| centre[i] * w[(i, a)]).sum::<f64>();
+    let cell = |a: usize, b: usize, c: usize| -> f64 {
+        centres.iter().map(|centre| along(centre, a) * along(centre, b) * along(centre, c)).sum()
+    };
+    // A 2×2×2 tensor has an orthogonal decomposition if and only if this is 0 (Lemma 5.2.1); it is the same in every basis.
+    let defect = cell(0, 0, 0) * cell(1, 1, 0) + cell(1, 0, 0) * cell(1, 1, 1) - cell(1, 0, 0).powi(2) - cell(1, 1, 0).powi(2);
+    let root = 3_f64.sqrt();
+    let scale = (9.0 + 5.0 * root).sqrt();
+    let (t122, t111) = ((1.0 + root) / (2.0 * scale), {
+        // The thesis prints −2 + √3 in the numerator; the third centre's coordinate is (2 + √3)/scale.
+        2.0 * ((1.0 + root) / (2.0 * scale)).powi(3) + ((2.0 + root) / scale).powi(3)
+    });
+    assert!((defect.abs() - (t111 * t122 - t122 * t122).abs()).abs() < 1e-10, "{defect} {}", t111 * t122 - t122 * t122);
+    assert!(defect.abs() > 0.1);
+    let cells: Vec<f64> = (0..8).map(|at| cell(at / 4, at / 2 % 2, at % 2)).collect();
+    let components = Decomposition::Sidiwo.decompose(&WhitenedTensor::tensor(2, &cells).unwrap(), &Options::new()).unwrap();
+    assert!(components.residual > 1e-3, "{}", components.residual);
+}
+
+#[test]
 fn degenerate_tensors_do_not_panic_and_stay_finite() {
     let mut rng = ChaCha8Rng::seed_from_u64(8200);
     for k in 1..6 {

@@ -9,23 +9,38 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// The built front end: markup, style and program, with places for the title and the data.
-const TEMPLATE: &str = include_str!("template.html");
-/// Where the title goes, and where the data go: what is drawn at first, then what is read later. They stand in this order.
-const PLACES: [&str; 4] = ["__LATENTREE_TITLE__", "__LATENTREE_TREE__", "__LATENTREE_DETAILS__", "__LATENTREE_EXPORTS__"];
+/// A built front end: markup, style and program, with places for the title and the data.
+pub(in super::super) struct Template {
+    html: &'static str,
+    /// Where the data go, in this order.
+    places: &'static [&'static str],
+}
 
-/// The page with this title and these data: JSON of the tree, of details and of exports.
-pub(super) fn fill(title: &str, data: [&str; 3]) -> String {
+/// Where the title goes.
+const TITLE: &str = "__LATENTREE_TITLE__";
+
+/// The page of a tree: what is drawn at first, then what is read later.
+pub(in super::super) const TREE: Template = Template {
+    html: include_str!("template.html"),
+    places: &["__LATENTREE_TREE__", "__LATENTREE_DETAILS__", "__LATENTREE_EXPORTS__"],
+};
+
+/// The page of groups of rows.
+pub(in super::super) const CLUSTERS: Template =
+    Template { html: include_str!("clusters.html"), places: &["__LATENTREE_CLUSTERS__"] };
+
+/// The page with this title and JSON for every place.
+pub(in super::super) fn fill(template: &Template, title: &str, data: &[&str]) -> String {
+    const PLACED: &str = "the template has a place for everything";
     let length: usize = data.iter().map(|json| json.len()).sum();
-    let mut out = String::with_capacity(TEMPLATE.len() + length + length / 16);
-    let mut rest = TEMPLATE;
-    for (ix, place) in PLACES.iter().enumerate() {
-        let (before, after) = rest.split_once(place).expect("the template has a place for everything");
+    let mut out = String::with_capacity(template.html.len() + length + length / 16);
+    let (before, mut rest) = template.html.split_once(TITLE).expect(PLACED);
+    out.push_str(before);
+    out.push_str(&escape_text(title));
+    for (place, json) in template.places.iter().zip(data) {
+        let (before, after) = rest.split_once(place).expect(PLACED);
         out.push_str(before);
-        match ix.checked_sub(1) {
-            None => out.push_str(&escape_text(title)),
-            Some(at) => escape_json(data[at], &mut out),
-        }
+        escape_json(json, &mut out);
         rest = after;
     }
     out.push_str(rest);
@@ -110,20 +125,25 @@ mod tests {
         escape_json(&json, &mut escaped);
         assert!(!escaped.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
         assert_eq!(serde_json::from_str::<Vec<String>>(&escaped).unwrap(), names);
-        let page = fill("</title><script>", [&json, &json, &json]);
-        assert_eq!(page.matches("</script").count(), TEMPLATE.matches("</script").count());
-        assert_eq!(page.matches("<!--").count(), TEMPLATE.matches("<!--").count());
-        assert_eq!(page.matches("</title").count(), 1);
-        assert_eq!(page.matches(&escaped).count(), 3);
+        for template in [TREE, CLUSTERS] {
+            let data = vec![json.as_str(); template.places.len()];
+            let page = fill(&template, "</title><script>", &data);
+            assert_eq!(page.matches("</script").count(), template.html.matches("</script").count());
+            assert_eq!(page.matches("<!--").count(), template.html.matches("<!--").count());
+            assert_eq!(page.matches("</title").count(), 1);
+            assert_eq!(page.matches(&escaped).count(), data.len());
+        }
     }
 
     #[test]
     fn the_template_has_each_place_once_and_asks_for_nothing_outside() {
-        for place in PLACES {
-            assert_eq!(TEMPLATE.matches(place).count(), 1, "{place}");
-        }
-        for outside in [" src=", " href=\"http", "@import", "url(http", "//cdn"] {
-            assert!(!TEMPLATE.contains(outside), "{outside}");
+        for template in [TREE, CLUSTERS] {
+            for place in template.places.iter().chain([&TITLE]) {
+                assert_eq!(template.html.matches(place).count(), 1, "{place}");
+            }
+            for outside in [" src=", " href=\"http", "@import", "url(http", "//cdn"] {
+                assert!(!template.html.contains(outside), "{outside}");
+            }
         }
     }
 

@@ -213,7 +213,7 @@ pub(super) struct Export {
 }
 
 /// A number with four digits, which is all that is shown; −∞, ∞ and NaN have none in JSON.
-pub(super) fn short(value: f64) -> f64 {
+pub(in super::super) fn short(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
     }
@@ -228,7 +228,7 @@ pub(super) fn finite(value: f64) -> Option<f64> {
 }
 
 /// A user's text cut to a number of characters.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub(in super::super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
