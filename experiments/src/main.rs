@@ -22,6 +22,7 @@ mod sparse_vectors;
 mod spectral_error;
 mod strangers;
 mod support;
+mod texts;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -76,6 +77,12 @@ enum Experiment {
     Support(support::SupportArgs),
     /// The default beside every other learner on tables of all kinds: BIC, held-out rows, seconds, states, support
     Strangers(strangers::StrangersArgs),
+    /// Ruffini 2019, §3.4: cantos of the Divina Commedia in the topics of their cantiche
+    Divina(texts::TextArgs),
+    /// Ruffini 2019, §3.4: State of the Union addresses in topics, against their presidents
+    Union(texts::TextArgs),
+    /// NPMI, C_V and diversity of topics of KOS, NIPS and 20 newsgroups, ours beside those of other programs
+    Coherence(texts::CoherenceArgs),
     /// The default on 1,000 words of NIPS and KOS beside HLTA: test documents, CPU seconds, NPMI and diversity of its groups
     Hlta(strangers::hlta::HltaArgs),
 }
@@ -102,6 +109,9 @@ fn main() -> ExitCode {
         Experiment::SpectralError(args) => spectral_error::run(&args),
         Experiment::Support(args) => support::run(&args),
         Experiment::Strangers(args) => strangers::run(&args, &data),
+        Experiment::Divina(args) => texts::divina(&args, &data),
+        Experiment::Union(args) => texts::union(&args, &data),
+        Experiment::Coherence(args) => texts::coherence(&args, &data),
         Experiment::Hlta(args) => strangers::hlta::run(&args, &data),
     };
     let table = match outcome {

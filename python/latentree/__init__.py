@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from ._estimator import LatentTree
     from ._moments import Moments
     from ._reading import from_networkx, read_model
+    from ._text import TextCounts, read_text, topics
     from ._warnings import LatentTreeWarning, NotFittedError
 
-__all__ = ["LatentTree", "LatentTreeWarning", "Moments", "NotFittedError", "from_networkx", "read_model"]
+__all__ = ["LatentTree", "LatentTreeWarning", "Moments", "NotFittedError", "TextCounts", "from_networkx", "read_model", "read_text", "topics"]
 __version__: str = _latentree.__version__
 
 _MODULES = {
@@ -37,6 +38,9 @@ _MODULES = {
     "NotFittedError": "_warnings",
     "from_networkx": "_reading",
     "read_model": "_reading",
+    "TextCounts": "_text",
+    "read_text": "_text",
+    "topics": "_text",
 }
 
 

@@ -4,6 +4,7 @@
 //! - [`learn`]: a table, moments or distances become a [`Model`](model::Model);
 //! - [`model`]: queries to a model;
 //! - [`moments`]: statistics that can be updated, merged and serialised;
+//! - [`text`]: text becomes word counts, and models of words give topics;
 //! - [`command_line`]: the command `latentree`;
 //! - [`worker`]: runs all work on other threads, without holding the interpreter lock, and stops at Ctrl-C;
 //! - [`error`]: conversion of errors.
@@ -15,6 +16,7 @@ mod model;
 mod moments;
 mod spectral;
 mod table;
+mod text;
 mod worker;
 
 use pyo3::prelude::*;
@@ -33,6 +35,8 @@ mod _latentree {
     use super::moments::Moments;
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::text::{read_text, topics};
 
     use pyo3::prelude::*;
 

@@ -14,6 +14,7 @@
 
 pub(crate) mod bytes;
 mod coherence;
+mod document_moves;
 mod family;
 mod fit;
 mod fitted;
@@ -32,7 +33,7 @@ mod topic_em;
 pub(crate) mod whitened_sums;
 
 pub(crate) use coherence::WordPairs;
-pub use coherence::{COHERENCE_WORDS, coherence};
+pub use coherence::{COHERENCE_WORDS, WordCoherence, coherence, word_coherence};
 pub use family::MixtureFamily;
 pub use fit::fit_mixture;
 pub use fitted::{MixtureFit, MixtureModel, Tried};

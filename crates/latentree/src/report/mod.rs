@@ -12,6 +12,7 @@ mod page;
 mod pair_misfits;
 mod profile;
 mod steps;
+mod topics;
 mod weak_pairs;
 
 pub use comparison::{Comparison, ParameterError, compare, parameter_error};
@@ -20,4 +21,5 @@ pub use groups::{Difference, Group, GroupState, Groups, find_node};
 pub use misfits::{has_few_pairs, poor_pairs};
 pub use page::{PageOptions, page};
 pub use pair_misfits::{PairMisfit, pair_misfits};
+pub use topics::{Topic, TopicTable};
 pub use weak_pairs::{WeakPairs, weak_pairs};
