@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 latentree=${LATENTREE:-../target/release/latentree}
-for target in model_file spectral newick bif xmlbif moments docword csv events distances arrow; do
+for target in model_file spectral newick bif xmlbif moments docword csv events distances text arrow; do
     mkdir -p "corpus/$target"
 done
 
@@ -51,6 +51,11 @@ printf 'p1,a\np1,b\np2,a\n,\n' > corpus/events/sorted.csv
 printf 'p2;a\np1;b\np2;a\np1;\n' > corpus/events/unsorted.csv
 printf '+10,a,1.5\n9,b,2\n10,a,"1,5"\n' > corpus/events/values.csv
 printf '~\xff\xfep\0,\0a\0\n\0q\0,\0b\0\n\0' > corpus/events/utf16.csv
+
+printf 'A red car, the CAR; caf\xc3\xa9 42 b2b\n' > corpus/text/plain.txt
+printf '##one\nred car\n#two\n\n#three\nblue\n' > corpus/text/split.txt
+printf ',"red, car\nblue",1\n,2\nred,3\n' > corpus/text/column.csv
+printf '~\xff\xfer\0e\0d\0' > corpus/text/utf16.txt
 
 printf ',,x,y,z\nx,0,1,2.5\ny,1,0,\nz,2.5,,0\n' > corpus/distances/corner.csv
 printf ',x,y\n0,1e-7\n1e-7,0\n' > corpus/distances/no_corner.csv

@@ -12,8 +12,8 @@ mod grouped_diagnoses;
 mod huang_parameters;
 mod huang_table;
 mod missing_cells;
-mod mossel_roch;
 mod mixtures;
+mod mossel_roch;
 mod newsgroups_likelihood;
 mod phylogeny;
 mod record;
@@ -29,6 +29,7 @@ mod splice;
 mod stocks;
 mod strangers;
 mod support;
+mod texts;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -95,6 +96,12 @@ enum Experiment {
     Strangers(strangers::StrangersArgs),
     /// The default tree of a table with its bootstrap, and those of random halves of its rows: how many splits they share
     Halves(strangers::halves::HalvesArgs),
+    /// Ruffini 2019, §3.4: cantos of the Divina Commedia in the topics of their cantiche
+    Divina(texts::TextArgs),
+    /// Ruffini 2019, §3.4: State of the Union addresses in topics, against their presidents
+    Union(texts::TextArgs),
+    /// NPMI, C_V and diversity of topics of KOS, NIPS and 20 newsgroups, ours beside those of other programs
+    Coherence(texts::CoherenceArgs),
     /// The default on 1,000 words of NIPS and KOS beside HLTA: test documents, CPU seconds, NPMI and diversity of its groups
     Hlta(strangers::hlta::HltaArgs),
 }
@@ -127,6 +134,9 @@ fn main() -> ExitCode {
         Experiment::Support(args) => support::run(&args),
         Experiment::Strangers(args) => strangers::run(&args, &data),
         Experiment::Halves(args) => strangers::halves::run(&args, &data),
+        Experiment::Divina(args) => texts::divina(&args, &data),
+        Experiment::Union(args) => texts::union(&args, &data),
+        Experiment::Coherence(args) => texts::coherence(&args, &data),
         Experiment::Hlta(args) => strangers::hlta::run(&args, &data),
     };
     let table = match outcome {

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ._mixture import Mixture
     from ._moments import Moments
     from ._reading import from_networkx, read_model
+    from ._text import TextCounts, read_text, topics
     from ._topics import TopicModel
     from ._warnings import LatentTreeWarning, NotFittedError
 
@@ -42,14 +43,17 @@ __all__ = [
     "Mixture",
     "Moments",
     "NotFittedError",
+    "TextCounts",
     "TopicModel",
     "coherence",
     "from_networkx",
     "read_events",
     "read_meds",
     "read_model",
+    "read_text",
     "relevance",
     "stability",
+    "topics",
 ]
 __version__: str = _latentree.__version__
 
@@ -62,14 +66,17 @@ _MODULES = {
     "Mixture": "_mixture",
     "Moments": "_moments",
     "NotFittedError": "_warnings",
+    "TextCounts": "_text",
     "TopicModel": "_topics",
     "coherence": "_measures",
     "from_networkx": "_reading",
     "read_events": "_events",
     "read_meds": "_events",
     "read_model": "_reading",
+    "read_text": "_text",
     "relevance": "_measures",
     "stability": "_measures",
+    "topics": "_text",
 }
 
 

@@ -165,3 +165,18 @@ def run_command_line(arguments: list[str]) -> int: ...
 def read_events(
     path: str, options: dict[str, Any]
 ) -> tuple[_Integers, _Integers, _Floats, list[str], list[str], list[str], list[str]]: ...
+def read_text(
+    paths: list[str] | None,
+    texts: list[str] | None,
+    n_jobs: int,
+    column: str | None = None,
+    split: str | None = None,
+    stop: str | None = None,
+    min_df: str | None = None,
+    max_df: str | None = None,
+    coverage: float | None = None,
+    encoding: str | None = None,
+    id: str | None = None,
+    vocabulary: list[str] | None = None,
+) -> tuple[Any, Any, _Floats, list[str], list[str], list[str]]: ...
+def topics(model: Model, table: Table | None, n_topics: int | None, n_words: int, n_jobs: int) -> str: ...

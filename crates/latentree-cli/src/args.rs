@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::group_file::GroupFile;
 use crate::learn_options::LearnOptionArgs;
 use crate::mixture_args::{ClusterArgs, MixtureArgs};
+use crate::topics_args::TopicsArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -56,6 +57,11 @@ pub(crate) struct Global {
 /// Numbers of rows that can be drawn.
 fn drawn_rows() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(..=latentree::limits::MAX_DRAWN_ROWS)
+}
+
+/// The formats of `export`.
+fn export_formats() -> clap::builder::PossibleValuesParser {
+    latentree::format::Format::ALL.map(latentree::format::Format::name).into_iter().chain(["topics"]).into()
 }
 
 /// How a data file is read. Options that were passed become part of a model's provenance.
@@ -307,6 +313,18 @@ pub(crate) enum Command {
                       Examples:\n  latentree cluster patients.csv --depth 4 -o tree.json --labels leaves.csv\n  \
                       latentree cluster docword.nips.txt.gz --leaves 20 --method sidiwo --family single-topic --em -o tree.json")]
     Cluster(ClusterArgs),
+    /// Find topics in text: files, a folder, pieces of a file, or a column of a table
+    #[command(
+        after_help = "Each topic is printed with its words, its share of documents and two measures of how well its words go together in the documents: NPMI \
+                      (1 if always together, 0 if independent) and C_V. The model works in other commands: infer MODEL NEW --text gives the topics of \
+                      new documents, report MODEL the page of a tree, export MODEL --format topics a line of words for each topic.\n\
+                      Examples:\n  latentree topics letters/ -o topics.json\n  \
+                      latentree topics letters/ --model single-topic -k 12 --documents by_topic.csv -o topics.json\n  \
+                      latentree topics commedia.txt --split '^Canto' --stop it --coverage 0.7 --model lda -k 3 -o topics.json\n  \
+                      latentree topics posts.csv --column text --dates posted --model hierarchy -k 8 -o topics.json\n  \
+                      latentree topics docword.kos.txt.gz --names vocab.kos.txt -k 20 -o topics.json --json"
+    )]
+    Topics(Box<TopicsArgs>),
     /// One pass's mergeable statistics of pairs of columns; with --for, all that the tables of a tree need
     #[command(
         after_help = "Pairs give a tree, and parameters to continuous columns. The tables of labels need more, of a tree that is known: --for \
@@ -636,8 +654,8 @@ pub(crate) struct CompareArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Format
-    #[arg(long, value_parser = latentree::format::Format::ALL.map(latentree::format::Format::name))]
+    /// Format; topics writes the words of each topic of a model of words, one topic per line
+    #[arg(long, value_parser = export_formats())]
     pub(crate) format: String,
     /// Output file
     #[arg(short, long, value_name = "OUT", default_value = "-")]

@@ -12,6 +12,7 @@ mod printer;
 mod progress;
 mod signals;
 mod text_args;
+mod topics_args;
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write as _};

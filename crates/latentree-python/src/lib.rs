@@ -8,6 +8,7 @@
 //! - [`moments`]: statistics that can be updated, merged and serialised;
 //! - [`events`]: files of events become sparse rows;
 //! - [`distributed`]: rows that are elsewhere;
+//! - [`text`]: text becomes word counts, and models of words give topics;
 //! - [`command_line`]: the command `latentree`;
 //! - [`worker`]: runs all work on other threads, without holding the interpreter lock, and stops at Ctrl-C;
 //! - [`error`]: conversion of errors.
@@ -23,6 +24,7 @@ mod model;
 mod moments;
 mod spectral;
 mod table;
+mod text;
 mod worker;
 
 use pyo3::prelude::*;
@@ -52,6 +54,8 @@ mod _latentree {
     use super::moments::Moments;
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::text::{read_text, topics};
 
     use pyo3::prelude::*;
 

@@ -1,17 +1,21 @@
 //! `export MODEL --format F -o OUT`: converts a model to another format.
 
-use latentree::Result;
 use latentree::format::{Format, ModelFile, OtherModel, View, export};
+use latentree::report::TopicTable;
+use latentree::{Error, Result};
 use serde_json::json;
 
 use super::files::Files;
-use super::{is_stream, open_model_file};
+use super::{is_stream, open_model, open_model_file};
 use crate::Failure;
 use crate::args::ExportArgs;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
     Files::new().input("MODEL", &args.model.model).output("-o", &args.output).check()?;
+    if args.format == "topics" {
+        return topic_lines(args, printer);
+    }
     let format: Format = args.format.parse()?;
     format.check_path(&args.output)?;
     if let Some(other) = OtherModel::read(&args.model.model)? {
@@ -27,6 +31,30 @@ pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
     if !is_stream(&args.output) {
         let json = json!({"format": args.format, "nodes": file.tree().n_nodes()});
         printer.result(&json, |out| writeln!(out, "{} written to {}", args.format, args.output.display()))?;
+    }
+    Ok(())
+}
+
+/// Words of a topic that are written.
+const TOPIC_WORDS: usize = 10;
+
+/// Writes a line of words for each topic.
+fn topic_lines(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
+    let topics = match OtherModel::read(&args.model.model)? {
+        Some(OtherModel::Topics(model)) => TopicTable::of_topics(&model, TOPIC_WORDS),
+        Some(OtherModel::Clusters(model)) => TopicTable::of_clusters(&model, TOPIC_WORDS),
+        _ => {
+            let model = open_model(&args.model.model, &args.model.hidden, None)?;
+            TopicTable::of_model(&model, None, TOPIC_WORDS).map_err(|error| error.in_file(&args.model.model))?
+        }
+    };
+    let lines = topics.to_lines();
+    latentree::file::write_atomically(&args.output, |out| {
+        out.write_all(lines.as_bytes()).map_err(Error::io("write", &args.output))
+    })?;
+    if !is_stream(&args.output) {
+        let json = json!({"format": args.format, "topics": topics.topics().len()});
+        printer.result(&json, |out| writeln!(out, "{} topics written to {}", topics.topics().len(), args.output.display()))?;
     }
     Ok(())
 }

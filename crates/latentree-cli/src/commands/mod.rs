@@ -24,6 +24,7 @@ mod score;
 mod shell;
 mod simulate;
 mod spectral;
+mod topics;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -56,6 +57,7 @@ pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
         Command::Simulate(args) => simulate::run(&args, seed, printer),
         Command::Compare(args) => compare::run(&args, seed, printer),
         Command::Export(args) => export::run(&args, printer),
+        Command::Topics(args) => topics::run(&args, seed, printer),
         Command::Moments(args) => moments::run(&args, seed, printer),
         Command::Merge(args) => merge::run(&args, printer),
         Command::Distances(args) => distances::run(&args, printer),

@@ -14,6 +14,7 @@ mod parts;
 mod rows;
 mod selection;
 mod spectral;
+mod topics;
 mod unseen;
 mod verbs;
 mod weights;

@@ -9,9 +9,10 @@ use super::moments::{MomentPlan, Parameters, SecondMoment};
 use super::options::{Concentration, MixtureOptions, NumberOfComponents};
 use super::relevance::{relevant_of_star, relevant_of_topics};
 use super::star::{as_topics, overall_means, proper_means, provenance, star, star_tree};
-use super::{MixtureFamily, MixtureMethod, coherence, topic_em};
+use super::{MixtureFamily, MixtureMethod, coherence, document_moves, topic_em};
 use crate::data::{Kind, Rows};
 use crate::error::{Error, Place, Result};
+use crate::index::NodeIx;
 use crate::information;
 use crate::model::{Distribution, LatentTree, TopicModel};
 use crate::moments::{Accumulator, Summary, fold};
@@ -336,7 +337,12 @@ impl Problem<'_> {
         let (model, log_likelihood) = if self.em && self.family == MixtureFamily::SingleTopic {
             let total: f64 = overall.iter().sum();
             let overall: Vec<f64> = overall.iter().map(|share| share / total).collect();
-            let fit = topic_em::fit(model, root, &overall, self.rows, self.observer)?;
+            let mut fit = topic_em::fit(model, root, &overall, self.rows, self.observer)?;
+            if let Some(other) = self.from_moves(&fit.model, root, &overall)?
+                && other.log_likelihood > fit.log_likelihood
+            {
+                fit = other;
+            }
             em = Some((fit.passes, fit.converged));
             (fit.model, fit.log_likelihood)
         } else if self.em {
@@ -356,6 +362,21 @@ impl Problem<'_> {
         let model = model.with_provenance(provenance);
         let bic = information::bic(log_likelihood, model.n_free_parameters(), self.summary.total_weight());
         Ok(Candidate { model: MixtureModel::Star(model), log_likelihood, bic, gap: None, em, moment_error: None, warnings })
+    }
+
+    /// The topics that EM finds from the most likely grouping by moves of documents; `None` if documents are too many for that.
+    fn from_moves(&self, model: &LatentTree, root: NodeIx, overall: &[f64]) -> Result<Option<topic_em::TopicFit>> {
+        let k = model.n_states(root).unwrap_or(1);
+        if k < 2 || self.rows.schema().variables().iter().any(|variable| variable.columns.len() != 1) {
+            return Ok(None);
+        }
+        let first = labels(&MixtureModel::Star(model.clone()), self.rows, self.options.seed, self.observer)?;
+        let prior = overall.iter().map(|share| topic_em::PSEUDO_WORDS * share).collect();
+        let Some(groups) = document_moves::grouping(self.rows, k, prior, &first, self.options.seed, self.observer)? else {
+            return Ok(None);
+        };
+        let start = topic_em::of_groups(model, root, overall, self.rows, &groups)?;
+        topic_em::fit(start, root, overall, self.rows, self.observer).map(Some)
     }
 
     /// By views: the number asked for, or one after the other until BIC falls.

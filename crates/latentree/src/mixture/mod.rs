@@ -15,6 +15,7 @@
 pub(crate) mod bytes;
 mod coherence;
 mod component_means;
+mod document_moves;
 mod family;
 mod fit;
 mod fitted;
@@ -33,7 +34,7 @@ mod topic_em;
 pub(crate) mod whitened_sums;
 
 pub(crate) use coherence::WordPairs;
-pub use coherence::{COHERENCE_WORDS, coherence};
+pub use coherence::{COHERENCE_WORDS, WordCoherence, coherence, word_coherence};
 pub use component_means::component_means;
 pub use family::MixtureFamily;
 pub use fit::fit_mixture;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::data::Rows;
+use crate::data::{Block, Rows};
 use crate::error::Result;
 use crate::index::NodeIx;
 use crate::model::{Distribution, Emission, LatentTree, Table};
@@ -19,7 +19,7 @@ const PASSES: usize = 200;
 /// Gain of a pass, relative to the log-likelihood, at which the fit ends.
 const TOLERANCE: f64 = 1e-6;
 /// Counts of the overall distribution of words that every topic is given, in words: keeps words that a topic never had possible.
-const PSEUDO_WORDS: f64 = 1.0;
+pub(super) const PSEUDO_WORDS: f64 = 1.0;
 
 /// A fit.
 pub(crate) struct TopicFit {
@@ -57,19 +57,57 @@ pub(crate) fn fit(
 
 /// The M-step.
 fn maximise(counts: &ExpectedCounts, root: NodeIx, overall: &[f64]) -> Result<LatentTree> {
-    let model = counts.model();
     let weights = counts.state_weights(root).expect("the root is discrete");
+    with_sums(counts.model(), root, &weights, overall, |_, leaf| counts.count_sums(leaf).to_vec())
+}
+
+/// The model of a grouping of the rows.
+pub(crate) fn of_groups(
+    model: &LatentTree,
+    root: NodeIx,
+    overall: &[f64],
+    rows: &dyn Rows,
+    groups: &[u32],
+) -> Result<LatentTree> {
+    let k = model.n_states(root).expect("the root is discrete");
+    let (mut weights, mut sums) = (vec![0.0; k], vec![0.0; k * overall.len()]);
+    let mut source = rows.open()?;
+    let mut number = 0;
+    while let Some(batch) = source.next_batch()? {
+        for row in 0..batch.n_rows {
+            let (group, weight) = (groups[number] as usize, batch.weight(row));
+            weights[group] += weight;
+            match &batch.block {
+                Block::Sparse(rows) => rows.row(row).for_each(|(column, count)| sums[column * k + group] += weight * count),
+                Block::Dense(columns) => {
+                    columns.iter().enumerate().for_each(|(ix, cells)| sums[ix * k + group] += weight * cells.number(row));
+                }
+            }
+            number += 1;
+        }
+    }
+    // No topic is impossible.
+    weights.iter_mut().for_each(|weight| *weight = weight.max(f64::MIN_POSITIVE.sqrt()));
+    with_sums(model, root, &weights, overall, |leaf, _| sums[leaf * k..(leaf + 1) * k].to_vec())
+}
+
+/// The model whose topics have these weights and, by the number of a leaf, these sums of counts.
+fn with_sums(
+    model: &LatentTree,
+    root: NodeIx,
+    weights: &[f64],
+    overall: &[f64],
+    sums_of: impl Fn(usize, NodeIx) -> Vec<f64>,
+) -> Result<LatentTree> {
     let k = weights.len();
     let leaves: Vec<NodeIx> = model.schema().variable_ixs().map(|variable| model.node_of(variable)).collect();
-    let Distribution::Emission(Emission::Poisson { .. }) = model.distribution(leaves[0]) else {
-        unreachable!("leaves are counts")
-    };
     let length: f64 = leaves.iter().map(|&leaf| rates(model, leaf)[0]).sum();
     let mut totals = vec![0.0; k];
     let sums: Vec<Vec<f64>> = leaves
         .iter()
         .zip(overall)
-        .map(|(&leaf, share)| counts.count_sums(leaf).iter().map(|sum| sum + PSEUDO_WORDS * share).collect::<Vec<f64>>())
+        .enumerate()
+        .map(|(ix, (&leaf, share))| sums_of(ix, leaf).iter().map(|sum| sum + PSEUDO_WORDS * share).collect::<Vec<f64>>())
         .inspect(|sums| totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum))
         .collect();
     let all: f64 = weights.iter().sum();

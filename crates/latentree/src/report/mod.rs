@@ -16,6 +16,7 @@ mod profile;
 mod reference;
 mod spectral_page;
 mod steps;
+mod topics;
 mod weak_pairs;
 
 pub use cluster_page::{Grouping, cluster_page};
@@ -25,7 +26,8 @@ pub use groups::{Difference, Group, GroupState, Groups, find_node};
 pub use misfits::{has_few_pairs, poor_pairs};
 pub use page::{PageOptions, page};
 pub use pair_misfits::{PairMisfit, pair_misfits};
-pub use reference::{Agreement, Hierarchy, agreement};
 pub(crate) use plain_page::{document, escaped, table, tree_text};
+pub use reference::{Agreement, Hierarchy, agreement};
 pub use spectral_page::spectral_page;
+pub use topics::{Topic, TopicTable};
 pub use weak_pairs::{WeakPairs, weak_pairs};

@@ -11,6 +11,7 @@ mod outputs;
 mod report;
 mod sparse;
 mod tables;
+mod text;
 mod trees;
 
 use std::collections::HashSet;
@@ -95,6 +96,7 @@ impl Case {
 fn all() -> Vec<Case> {
     [
         tables::cases(),
+        text::cases(),
         sparse::cases(),
         compressed::cases(),
         models::cases(),

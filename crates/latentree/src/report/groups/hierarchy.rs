@@ -5,6 +5,7 @@
 use super::cover::{Choice, greedy, knee};
 use super::information::{LITTLE, Says, Scale, Theme, Walks};
 use crate::index::NodeIx;
+use crate::model::LatentTree;
 
 /// In trees of at most this many hidden nodes, every hidden node that is the best for some variable is a group of a single level.
 const FEW_HIDDEN: usize = 12;
@@ -75,6 +76,19 @@ pub(super) fn hierarchy(walks: &Walks<'_>) -> Vec<Found> {
     let mut all = Hierarchy { walks, scales, hidden, themes, owners, observed, says, found: Vec::new() };
     all.broad();
     all.found
+}
+
+/// The hidden nodes, at most so many, that together have the most information about all variables, in the order of what they add.
+pub(in crate::report) fn covering(model: &LatentTree, most: usize) -> Vec<NodeIx> {
+    let walks = Walks::new(model);
+    let tree = model.tree();
+    let (observed, hidden): (Vec<NodeIx>, Vec<NodeIx>) = tree.node_ixs().partition(|&node| tree.is_observed(node));
+    let mut places = vec![None; tree.n_nodes()];
+    observed.iter().enumerate().for_each(|(place, node)| places[node.get()] = Some(place as u32));
+    let says = walks.all(&hidden, &places, &walks.scales());
+    let candidates: Vec<usize> = (0..hidden.len()).collect();
+    let chosen = greedy(&says, &candidates, &mut vec![0.0; observed.len()], most);
+    chosen.into_iter().map(|choice| hidden[choice.candidate]).collect()
 }
 
 impl Hierarchy<'_> {

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 pub use self::features::Difference;
 use self::features::{Feature, percent};
+pub(super) use self::hierarchy::covering;
 use self::hierarchy::{Found, hierarchy};
 use self::information::{Theme, Walks};
 use self::labels::{About, Observer, SEPARATOR, label};

@@ -438,7 +438,8 @@ pub fn levels(rows: &dyn Rows, weight: f64, search: &BicSearch, observer: &dyn O
         let problem = format!("levels compares all pairs of labels, at most {} of them; use another learner", starts::WIDEST);
         Error::data(Place::default(), problem)
     })?;
-    net.tree(rows.schema())
+    // A part of a forest may be a pair, whose hidden variable nothing can tell.
+    Ok(net.tree(rows.schema())?.minimal())
 }
 
 /// A model on a tree that is kept, with the numbers of states of the best BIC that is found; `None` if the tree has observed nodes inside.

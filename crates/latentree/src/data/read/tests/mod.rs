@@ -9,6 +9,7 @@ mod inference;
 mod parts;
 mod real_data;
 mod round_trip;
+mod text;
 mod unseen;
 mod written;
 

@@ -276,7 +276,9 @@ impl Files {
             match PartFiles::find_all(path)? {
                 Some(found) => {
                     for file in found.files() {
-                        if encoding.is_none() && is_binary(&head(file)?) {
+                        let head = if encoding.is_none() { head(file)? } else { Vec::new() };
+                        check_width(file, &head)?;
+                        if head.contains(&0) {
                             binary.push(file.clone());
                             continue;
                         }
@@ -287,8 +289,9 @@ impl Files {
                 None => {
                     let mut input = Input::new(path)?;
                     input.encoding = encoding;
-                    let head = input.first_bytes(HEAD as u64)?;
-                    if encoding.is_none() && is_binary(&head) {
+                    let head = if encoding.is_none() { input.first_bytes(HEAD as u64)? } else { Vec::new() };
+                    check_width(path, &head)?;
+                    if head.contains(&0) {
                         return Err(binary_file(path, &head));
                     }
                     let name = path.to_string_lossy().into();
@@ -344,9 +347,15 @@ fn head(path: &Path) -> Result<Vec<u8>> {
     Ok(first)
 }
 
-/// Whether these are no text: there are zeros among them.
-fn is_binary(first: &[u8]) -> bool {
-    first.contains(&0) && wide_text(first).is_none()
+/// Refuses text of two bytes a character, whose zeros would make it binary.
+fn check_width(path: &Path, head: &[u8]) -> Result<()> {
+    match wide_text(head) {
+        None => Ok(()),
+        Some(name) => {
+            let problem = format!("the text looks like {name}: add `read.encoding` {name}, or save the file as UTF-8");
+            Err(Error::data(Place::file(path), problem))
+        }
+    }
 }
 
 fn binary_file(path: &Path, head: &[u8]) -> Error {
@@ -362,9 +371,6 @@ fn binary_file(path: &Path, head: &[u8]) -> Error {
 
 /// The error of text that is not UTF-8, with the number of the byte in the file or line.
 fn bad_byte(place: Place, bytes: &[u8], at: usize) -> Error {
-    if let Some(name) = wide_text(&bytes[..bytes.len().min(HEAD)]) {
-        return Error::data(place, format!("the text looks like {name}: add `read.encoding` {name}, or save the file as UTF-8"));
-    }
     let from = at.saturating_sub(20);
     Error::data(place, format!("byte {}: {}", at + 1, not_utf8(&bytes[from..(at + 20).min(bytes.len())])))
 }

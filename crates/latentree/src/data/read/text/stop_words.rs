@@ -95,7 +95,9 @@ impl StopList {
         match self {
             Self::Language(code) => {
                 let list = LANGUAGES.iter().find(|(it, _)| it == code).map_or("", |it| it.1);
-                words.each(list, |word| drop(found.insert(word.to_owned())));
+                words.each(list, |word| {
+                    found.insert(word.to_owned());
+                });
             }
             Self::File(path) => {
                 let mut reader = crate::file::open(path)?;
@@ -105,7 +107,9 @@ impl StopList {
                 let mut bytes = Vec::new();
                 std::io::Read::read_to_end(&mut reader, &mut bytes).map_err(Error::io("read", path))?;
                 let text = std::str::from_utf8(&bytes).map_err(|_| Error::data(Place::file(path), not_utf8(&bytes)))?;
-                words.each(text, |word| drop(found.insert(word.to_owned())));
+                words.each(text, |word| {
+                    found.insert(word.to_owned());
+                });
                 if found.is_empty() {
                     return Err(Error::data(Place::file(path), "there are no words in this list of stop words"));
                 }

@@ -132,17 +132,6 @@ impl Vocabulary {
         let mut notes = Vec::new();
         let stop = self.stop_words(&options.stop, encoding, &mut notes)?;
         let mut kept: Vec<usize> = (0..self.words.len()).filter(|&ix| !stop.contains(&*self.words[ix])).collect();
-        let (least, most) = (options.least_documents(self.n_documents), options.most_documents(self.n_documents));
-        let before = kept.len();
-        kept.retain(|&ix| self.documents[ix] >= least && self.documents[ix] <= most);
-        if kept.len() < before {
-            let limits = match (least, most) {
-                (least, u64::MAX) => format!("in fewer than {least} documents"),
-                (0 | 1, most) => format!("in more than {most} documents"),
-                (least, most) => format!("in fewer than {least} or more than {most} documents"),
-            };
-            notes.push(format!("{} of {before} words are {limits} and left out", before - kept.len()));
-        }
         if let Some(share) = options.coverage {
             let total: u64 = kept.iter().map(|&ix| self.occurrences[ix]).sum();
             kept.sort_by(|&a, &b| self.occurrences[b].cmp(&self.occurrences[a]).then_with(|| self.words[a].cmp(&self.words[b])));
@@ -158,6 +147,17 @@ impl Vocabulary {
                 kept.len(),
                 100.0 * share
             ));
+        }
+        let (least, most) = (options.least_documents(self.n_documents), options.most_documents(self.n_documents));
+        let before = kept.len();
+        kept.retain(|&ix| self.documents[ix] >= least && self.documents[ix] <= most);
+        if kept.len() < before {
+            let limits = match (least, most) {
+                (least, u64::MAX) => format!("in fewer than {least} documents"),
+                (0 | 1, most) => format!("in more than {most} documents"),
+                (least, most) => format!("in fewer than {least} or more than {most} documents"),
+            };
+            notes.push(format!("{} of {before} words are {limits} and left out", before - kept.len()));
         }
         let mut words: Vec<Box<str>> = kept.into_iter().map(|ix| self.words[ix].clone()).collect();
         words.sort_unstable();

@@ -1,0 +1,341 @@
+//! `topics TEXT… -o MODEL`: from raw text to topics.
+
+mod over_time;
+
+use std::path::Path;
+
+use latentree::clusters::{ClusterOptions, Extent, SplitMethod, fit_clusters};
+use latentree::data::{CachedRows, DocumentNames, KindOverride, Reader, ResultWriter, Rows, Value};
+use latentree::format::{Format, ModelFile, OtherModel};
+use latentree::learn::{LearnOptions, Learning, Source};
+use latentree::mixture::{MixtureFamily, MixtureModel, MixtureOptions, NumberOfComponents, fit_mixture};
+use latentree::model::{LatentTree, Provenance};
+use latentree::report::TopicTable;
+use latentree::{Error, Inference, MemoryBudget, NodeIx, Observer, Result};
+use serde_json::json;
+
+use super::files::Files;
+use super::{is_stream, note_unseen, open_reader, read_options};
+use crate::Failure;
+use crate::args::DataArgs;
+use crate::printer::{Printer, table};
+use crate::topics_args::{TopicModelName, TopicsArgs};
+
+/// Topics if no number is given.
+const TOPICS: usize = 10;
+/// Topics whose shares over time are printed.
+const SHOWN_OVER_TIME: usize = 12;
+
+/// A model of words.
+enum WordModel {
+    Tree(Box<LatentTree>),
+    Star(Box<LatentTree>),
+    Other(Box<OtherModel>),
+}
+
+/// A model, its log-likelihood if it has one, and what the user should know.
+struct Fitted {
+    model: WordModel,
+    log_likelihood: Option<f64>,
+    warnings: Vec<String>,
+}
+
+pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
+    check(args)?;
+    let reading = DataArgs { text: !is_matrix(args), ..args.reading.clone() };
+    let mut files = Files::new();
+    for path in &args.data {
+        files = files.data("TEXT", path);
+    }
+    files.reading(&reading).output("-o", &args.output).output_if("--documents", args.documents.as_deref()).check()?;
+    if !is_stream(&args.output) && Format::of_path(&args.output)? != Format::Json {
+        return Err(Error::option("-o", "a model of words is written as .json; convert it with export").into());
+    }
+    let memory = MemoryBudget::of_machine();
+    let mut options = read_options(&reading)?.keep_bytes(memory.for_rows());
+    if let Some(text) = &mut options.text {
+        text.more = args.data[1..].to_vec();
+        text.keep.extend(args.dates.clone());
+    }
+    if reading.kind.is_empty() && reading.schema.is_none() {
+        let kind = if args.model == TopicModelName::Tree { KindOverride::Binary } else { KindOverride::Count };
+        options = options.kind("*", kind);
+    }
+    let rows = CachedRows::new(open_reader(&args.data[0], options, printer)?, memory);
+    if rows.n_rows_hint().is_some_and(|n_documents| n_documents < 3) {
+        let problem = "topics are words of the same documents, and there are fewer than three; cut files with --split, or give more of them";
+        return Err(Error::data(latentree::Place::file(&args.data[0]), problem).into());
+    }
+    let fitted = fit(args, &rows, seed, memory, printer).map_err(|error| error.in_file(&args.data[0]))?;
+    let n_words = usize::from(args.words);
+    let topics = match &fitted.model {
+        WordModel::Tree(model) => TopicTable::of_tree(model, args.topics.map(usize::from), n_words)?,
+        WordModel::Star(model) => TopicTable::of_star(model, n_words)?,
+        WordModel::Other(other) => match &**other {
+            OtherModel::Topics(model) => TopicTable::of_topics(model, n_words),
+            OtherModel::Clusters(model) => TopicTable::of_clusters(model, n_words),
+            _ => unreachable!("all kinds of models are known"),
+        },
+    };
+    let topics = topics.measured(&rows, printer)?;
+    let (names, mut warnings) = rows.of_source(|reader| (reader.documents(), reader.warnings().to_vec()));
+    let unseen = rows.of_source(|reader| note_unseen(reader, printer));
+    fitted.warnings.iter().for_each(|warning| printer.note(warning));
+    warnings.extend(fitted.warnings.iter().cloned());
+    write(&fitted.model, &rows, &reading, &args.output)?;
+    let mut over_time = None;
+    let mut n_documents = names.len();
+    if args.documents.is_some() || args.dates.is_some() {
+        let shares = document_shares(&fitted.model, &topics, &rows, seed, printer)?;
+        n_documents = shares.len() / topics.topics().len().max(1);
+        if let Some(path) = &args.documents {
+            write_documents(path, args, &names, &topics, &shares)?;
+        }
+        if let Some(column) = &args.dates {
+            let (periods, undated) = over_time::periods(&names, &shares, topics.topics().len());
+            if undated > 0 {
+                let note = format!("{undated} of {n_documents} documents have no date in {column:?} and are left out over time");
+                printer.note(&note);
+                warnings.push(note);
+            }
+            over_time = Some(periods);
+        }
+    }
+    if is_stream(&args.output) {
+        return Ok(());
+    }
+    let mut json = json!({
+        "model": args.model.name(),
+        "documents": rows.n_rows_hint().unwrap_or(n_documents as u64),
+        "words": rows.schema().columns().len(),
+        "topics": topics.to_json(),
+        "npmi": topics.npmi(),
+        "c_v": topics.c_v(),
+        "diversity": topics.diversity(),
+        "log_likelihood": fitted.log_likelihood,
+        "unseen": unseen,
+        "warnings": warnings,
+    });
+    if let Some(periods) = &over_time {
+        json["dates"] = periods.iter().map(over_time::Period::to_json).collect();
+    }
+    printer.result(&json, |out| {
+        let n_rows = rows.n_rows_hint().unwrap_or(n_documents as u64);
+        writeln!(
+            out,
+            "{n_rows} documents, {} words, {} topics, model {}",
+            rows.schema().columns().len(),
+            topics.topics().len(),
+            args.model.name()
+        )?;
+        let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |it| format!("{it:.2}"));
+        let depth = |topic: &latentree::report::Topic| {
+            let mut depth = 0;
+            let mut at = topic.parent.as_ref();
+            while let Some(parent) = at {
+                let above = topics.topics().iter().find(|it| it.name == *parent);
+                depth += usize::from(above.is_some());
+                at = above.and_then(|it| it.parent.as_ref());
+            }
+            depth
+        };
+        let lines = topics.topics().iter().map(|topic| {
+            let name = format!("{}{}", "  ".repeat(depth(topic)), super::groups::clean(&topic.name));
+            vec![name, format!("{:.1}%", 100.0 * topic.share), cell(topic.npmi), cell(topic.c_v), topic.words.join(" ")]
+        });
+        writeln!(out, "\n{}", table(&["topic", "share", "NPMI", "C_V", "words"], lines.collect(), 0))?;
+        writeln!(out, "mean NPMI {}, C_V {}, diversity {:.2}", cell(topics.npmi()), cell(topics.c_v()), topics.diversity())?;
+        if let Some(periods) = &over_time {
+            over_time::show(periods, &topics, SHOWN_OVER_TIME, out)?;
+        }
+        if let Some(path) = &args.documents {
+            writeln!(out, "documents by topic written to {}", path.display())?;
+        }
+        writeln!(out, "written to {}", args.output.display())
+    })?;
+    Ok(())
+}
+
+/// Whether the input is a matrix of counts, by its name.
+fn is_matrix(args: &TopicsArgs) -> bool {
+    let [path] = &args.data[..] else { return false };
+    let is_docword = path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase().starts_with("docword"));
+    args.reading.column.is_none() && (is_docword || matches!(latentree::file::ending(path).as_str(), "mtx" | "svm" | "libsvm"))
+}
+
+fn check(args: &TopicsArgs) -> Result<()> {
+    let ending = latentree::file::ending(&args.data[0]);
+    if args.reading.column.is_none() && matches!(ending.as_str(), "csv" | "tsv" | "parquet" | "arrow" | "feather") {
+        let problem = format!("{} is a table; name the column that holds the texts", args.data[0].display());
+        return Err(Error::option("--column", problem));
+    }
+    if args.alpha.is_some() && args.model != TopicModelName::Lda {
+        return Err(Error::option("--alpha", "only --model lda has a concentration; leave it out"));
+    }
+    if args.structure.is_some() && args.model != TopicModelName::Tree {
+        return Err(Error::option("--structure", "only --model tree has a tree to learn; leave it out"));
+    }
+    if args.dates.is_some() && args.reading.column.is_none() {
+        return Err(Error::option("--dates", "only a table has a column of dates; name that of the texts, too (--column)"));
+    }
+    if args.reading.weights.is_some() {
+        return Err(Error::option("--weights", "documents have no weights; leave it out"));
+    }
+    Ok(())
+}
+
+fn fit(args: &TopicsArgs, rows: &CachedRows<Reader>, seed: u64, memory: MemoryBudget, printer: &Printer) -> Result<Fitted> {
+    let n_topics = args.topics.map_or(TOPICS, usize::from);
+    match args.model {
+        TopicModelName::Tree => {
+            let mut options = LearnOptions::default();
+            options.set("structure.learner", args.structure.as_deref().unwrap_or("levels").into())?;
+            options.set("seed", seed.into())?;
+            let learned = Learning::with_options(options).memory(memory).run(Source::Rows(rows), printer)?;
+            let log_likelihood = learned.log_likelihood;
+            let model = learned.file.into_latent_tree()?;
+            Ok(Fitted { model: WordModel::Tree(Box::new(model)), log_likelihood, warnings: learned.warnings })
+        }
+        TopicModelName::SingleTopic | TopicModelName::Lda => {
+            let is_lda = args.model == TopicModelName::Lda;
+            let family = if is_lda { MixtureFamily::Lda } else { MixtureFamily::SingleTopic };
+            let mut options = MixtureOptions::new(NumberOfComponents::Fixed(n_topics)).family(family).em(!is_lda).seed(seed);
+            options.alpha = args.alpha.as_deref().map(str::parse).transpose()?;
+            let fit = fit_mixture(rows, &options, printer)?;
+            let model = match fit.model {
+                MixtureModel::Star(model) => WordModel::Star(Box::new(model)),
+                MixtureModel::Topics(model) => WordModel::Other(Box::new(OtherModel::Topics(model))),
+                _ => unreachable!("all kinds of models are known"),
+            };
+            Ok(Fitted { model, log_likelihood: Some(fit.log_likelihood), warnings: fit.warnings })
+        }
+        TopicModelName::Hierarchy => {
+            let mut options = ClusterOptions::new(Extent::Leaves(n_topics)).seed(seed).em(true);
+            options.method = SplitMethod::Model;
+            options.family = Some(MixtureFamily::SingleTopic);
+            let fit = fit_clusters(rows, &options, printer)?;
+            let model = WordModel::Other(Box::new(OtherModel::Clusters(fit.model)));
+            Ok(Fitted { model, log_likelihood: None, warnings: fit.warnings })
+        }
+    }
+}
+
+/// Writes the model with where its rows come from.
+fn write(model: &WordModel, rows: &CachedRows<Reader>, reading: &DataArgs, path: &Path) -> Result<()> {
+    let (digest, read) = rows.of_source(|reader| (reader.digest(), serde_json::to_value(reading).ok()));
+    let with_data =
+        |provenance: &Provenance| Provenance { data_digest: digest.clone(), read: read.clone(), ..provenance.clone() };
+    match model {
+        WordModel::Tree(model) | WordModel::Star(model) => {
+            let provenance = with_data(model.provenance());
+            ModelFile::from((**model).clone().with_provenance(provenance)).write(path)
+        }
+        WordModel::Other(other) => match (**other).clone() {
+            OtherModel::Topics(model) => {
+                let provenance = with_data(model.provenance());
+                OtherModel::Topics(model.with_provenance(provenance)).write(path)
+            }
+            OtherModel::Clusters(model) => {
+                let provenance = with_data(model.provenance());
+                OtherModel::Clusters(model.with_provenance(provenance)).write(path)
+            }
+            other => other.write(path),
+        },
+    }
+}
+
+/// The share of every topic in every document, document by document: its probability, or 1 for a cluster and those around it.
+fn document_shares(
+    model: &WordModel,
+    topics: &TopicTable,
+    rows: &CachedRows<Reader>,
+    seed: u64,
+    printer: &Printer,
+) -> Result<Vec<f64>> {
+    let mut shares = Vec::new();
+    let mut source = rows.open()?;
+    printer.stage("documents", rows.n_rows_hint());
+    let inference = match model {
+        WordModel::Tree(model) => {
+            let nodes: Vec<NodeIx> = topics.topics().iter().filter_map(|topic| topic.node).collect();
+            Some((model, Inference::new(model), nodes))
+        }
+        WordModel::Star(model) => Some((model, Inference::new(model), vec![model.rooted().roots[0]])),
+        WordModel::Other(_) => None,
+    };
+    let is_tree = matches!(model, WordModel::Tree(_));
+    while let Some(batch) = source.next_batch()? {
+        if printer.cancelled() {
+            return Err(Error::Cancelled);
+        }
+        match (model, &inference) {
+            (_, Some((model, inference, nodes))) => {
+                let posterior = inference.posterior(&batch, nodes)?;
+                let widths: Vec<usize> = nodes.iter().map(|&node| model.n_states(node).unwrap_or(1)).collect();
+                for row in 0..batch.n_rows {
+                    let values = posterior.row(row);
+                    if is_tree {
+                        let mut at = 0;
+                        for width in &widths {
+                            shares.push(1.0 - values[at]);
+                            at += width;
+                        }
+                    } else {
+                        shares.extend_from_slice(values);
+                    }
+                }
+            }
+            (WordModel::Other(other), None) => match &**other {
+                OtherModel::Topics(model) => shares.extend(model.shares(&batch, seed)),
+                OtherModel::Clusters(model) => {
+                    for leaf in model.assign(&batch) {
+                        let leaf = &model.nodes()[leaf].name;
+                        let is_around =
+                            |name: &str| leaf == name || leaf.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+                        shares.extend(topics.topics().iter().map(|topic| f64::from(u8::from(is_around(&topic.name)))));
+                    }
+                }
+                _ => unreachable!("all kinds of models are known"),
+            },
+            _ => unreachable!("a tree has its inference"),
+        }
+    }
+    Ok(shares)
+}
+
+/// Writes a line for each document: its name, its date, its most probable topic, and the shares of all.
+fn write_documents(path: &Path, args: &TopicsArgs, names: &DocumentNames, topics: &TopicTable, shares: &[f64]) -> Result<()> {
+    let n_topics = topics.topics().len().max(1);
+    // The finest of equal ones: clusters contain each other.
+    let best = |shares: &[f64]| (0..shares.len()).fold(0, |best, at| if shares[at] >= shares[best] { at } else { best });
+    let mut header = vec!["document"];
+    header.extend(args.dates.as_deref());
+    header.extend(["topic", "words"]);
+    header.extend(topics.topics().iter().map(|topic| topic.name.as_str()));
+    let mut seen = std::collections::HashSet::new();
+    let header: Vec<String> = header
+        .into_iter()
+        .map(|name| {
+            let mut unique = name.to_owned();
+            while !seen.insert(unique.clone()) {
+                unique.push('\'');
+            }
+            unique
+        })
+        .collect();
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let mut writer = ResultWriter::create(path, &header)?;
+    for (row, shares) in shares.chunks_exact(n_topics).enumerate() {
+        let topic = &topics.topics()[best(shares)];
+        let name = if names.is_empty() { (row + 1).to_string() } else { names.name(row) };
+        let words = topic.words.iter().take(3).cloned().collect::<Vec<_>>().join(" ");
+        let mut values = vec![Value::Text(&name)];
+        if args.dates.is_some() {
+            values.push(names.kept(row, 0).map_or(Value::Missing, Value::Text));
+        }
+        values.extend([Value::Text(&topic.name), Value::Text(&words)]);
+        values.extend(shares.iter().map(|&share| Value::Number(share)));
+        writer.write_row(&values)?;
+    }
+    writer.finish()
+}

@@ -1,0 +1,83 @@
+//! `topics` and text from end to end.
+
+use crate::harness::Folder;
+
+const WORDS: [&str; 2] = ["ball goal team coach match", "vote party law senate bill"];
+
+/// A folder of letters on sport and politics, and the same as a table.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("letters")).unwrap();
+    let mut table = String::from("post,day,text\n");
+    for letter in 0..80_usize {
+        let words: Vec<&str> = WORDS[letter % 2].split(' ').collect();
+        let other: Vec<&str> = WORDS[(letter + 1) % 2].split(' ').collect();
+        let mut text = vec!["the"];
+        text.extend((0..12).map(|ix| words[(letter * 7 + ix * ix + letter / 5) % 5]));
+        text.push(other[letter % 5]);
+        folder.write(&format!("letters/{letter:02}.txt"), text.join(" ").as_bytes());
+        table.push_str(&format!("p{letter},{}-05-01,{}\n", 2000 + letter / 20, text.join(" ")));
+    }
+    folder.write("letters/photo.jpg", b"\xff\xd8\0\0\0\x10");
+    folder.write("posts.csv", table.as_bytes());
+    folder
+}
+
+#[test]
+fn a_folder_of_letters_has_two_topics_by_every_model() {
+    let folder = folder();
+    for model in ["single-topic", "lda", "hierarchy", "tree"] {
+        let k = if model == "tree" { "" } else { "-k 2" };
+        let found = folder.json(&format!("topics letters --model {model} {k} --words 5 --documents d.csv -o m.json"));
+        assert_eq!((found["documents"].as_u64(), found["words"].as_u64()), (Some(80), Some(10)), "{model}: {found}");
+        let topics = found["topics"].as_array().unwrap();
+        let is_pure = |topic: &serde_json::Value| {
+            let words: Vec<&str> = topic["words"].as_array().unwrap().iter().filter_map(|it| it.as_str()).collect();
+            words.len() == 5 && WORDS.iter().any(|own| words.iter().all(|word| own.split(' ').any(|it| it == *word)))
+        };
+        if model != "tree" {
+            assert!(topics.len() == 2 && topics.iter().all(is_pure), "{model}: {found}");
+            assert!(topics.iter().all(|topic| topic["npmi"].as_f64().is_some() && topic["c_v"].as_f64().is_some()));
+            let documents = folder.text("d.csv");
+            let topic = |line: &str| line.split(',').nth(1).unwrap().to_owned();
+            let lines: Vec<&str> = documents.lines().skip(1).collect();
+            assert!(lines[0].starts_with("00.txt,") && lines.len() == 80, "{documents}");
+            assert!((0..80).all(|row| topic(lines[row]) == topic(lines[row % 2])), "{model}: {documents}");
+        }
+        let exported = folder.succeed("export m.json --format topics -o -");
+        assert_eq!(exported.lines().count(), topics.len(), "{exported}");
+        assert!(exported.lines().all(|line| !line.is_empty() && line.split(' ').all(|word| !word.is_empty())));
+        let note = folder.run(&format!("topics letters --model {model} {k} -o m.json")).stderr;
+        assert!(note.contains("photo.jpg"), "{note}");
+    }
+}
+
+#[test]
+fn a_column_with_dates_gives_shares_over_time_and_ids() {
+    let folder = folder();
+    let found =
+        folder.json("topics posts.csv --column text --id post --dates day --model single-topic -k 2 --documents d.csv -o m.json");
+    let dates = found["dates"].as_array().unwrap();
+    assert_eq!(dates.len(), 4);
+    assert_eq!((dates[0]["date"].as_str(), dates[0]["documents"].as_u64()), (Some("2000-05-01"), Some(20)));
+    assert!(dates.iter().all(|it| (it["shares"][0].as_f64().unwrap() - 0.5).abs() < 0.01));
+    assert!(folder.text("d.csv").lines().nth(1).unwrap().starts_with("p0,2000-05-01,"));
+}
+
+#[test]
+fn text_is_described_learned_and_scored_like_a_table() {
+    let folder = folder();
+    let described = folder.json("describe letters --text");
+    assert_eq!((described["rows"].as_u64(), described["columns"].as_u64()), (Some(80), Some(10)));
+    folder.succeed("learn letters --text --kind *=binary --structure clnj -o tree.json");
+    folder.write("new.txt", b"A goal for the team");
+    folder.succeed("infer tree.json new.txt --text -o states.csv");
+    assert!(folder.text("states.csv").starts_with("document,"));
+    assert!(folder.text("states.csv").lines().nth(1).unwrap().starts_with("new.txt,"));
+    let scored = folder.json("score tree.json letters --text");
+    assert_eq!(scored["rows"], 80);
+    // The same run again gives the same bytes, with any number of threads.
+    folder.succeed("topics letters --model single-topic -k 2 --threads 1 -o a.json");
+    folder.succeed("topics letters --model single-topic -k 2 --threads 3 -o b.json");
+    assert_eq!(folder.read("a.json"), folder.read("b.json"));
+}

@@ -1,0 +1,33 @@
+# [start:letters]
+ls letters | wc -l
+head -c 100 letters/001.txt
+# [end:letters]
+
+# [start:describe]
+latentree describe letters --text --top 4
+# [end:describe]
+
+# [start:topics]
+latentree topics letters --model single-topic -k 6 --documents by_topic.csv -o letters.json
+# [end:topics]
+
+# [start:documents]
+cut -d, -f1-3 by_topic.csv | head -4
+# [end:documents]
+
+# [start:dates]
+latentree topics letters.csv --column text --id letter --dates sent --model single-topic -k 6 --words 4 -o letters.json
+# [end:dates]
+
+# [start:sure]
+for k in 3 6 12; do
+  latentree mixture 'letters/[0-2]*.txt' --text --family single-topic --em -k $k --stability 3 -o half.json | grep stability
+  latentree score half.json 'letters/[3-6]*.txt' --text | grep 'per row'
+done
+# [end:sure]
+
+# [start:new]
+echo "The band played its new album on a stage under the bridge" > new.txt
+latentree infer letters.json new.txt --text -o new.csv
+cat new.csv
+# [end:new]

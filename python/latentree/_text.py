@@ -1,0 +1,119 @@
+"""Text as word counts, and the topics of a model of words."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _latentree
+from ._options import read_n_jobs
+from ._warnings import LatentTreeWarning
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class TextCounts(NamedTuple):
+    """What `read_text` returns: a SciPy CSR matrix, the words of its columns and the names of its rows."""
+
+    counts: Any
+    words: list[str]
+    names: list[str]
+
+
+def read_text(
+    source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+    *,
+    texts: Sequence[str] | None = None,
+    column: str | None = None,
+    split: str | None = None,
+    stop: str | None = None,
+    min_df: int | float | None = None,
+    max_df: int | float | None = None,
+    coverage: float | None = None,
+    encoding: str | None = None,
+    id: str | None = None,
+    vocabulary: Sequence[str] | None = None,
+    n_jobs: int | None = None,
+) -> TextCounts:
+    """Count the words of documents.
+
+    Parameters
+    ----------
+    source
+        Text files and folders of them, or one table whose ``column`` holds the texts.
+    texts
+        Documents in memory, instead of ``source``.
+    column, split, stop, min_df, max_df, coverage, encoding, id
+        As the options of the command: a column of texts; a regular expression for the lines that begin documents; words to leave out
+        (``"en,it"``, a file, ``"auto"``, ``"none"``); documents that a word must, or may, be in, as a number (int) or a share (float);
+        the share of all occurrences that the most frequent words make.
+    vocabulary
+        Words to count, instead of choosing them: those of a model, for new documents.
+    n_jobs
+        Number of threads; all cores by default.
+
+    Examples
+    --------
+    >>> import latentree
+    >>> counts, words, names = latentree.read_text(texts=["The red car", "A red, red rose"], min_df=1)
+    >>> words
+    ['car', 'red', 'rose']
+    >>> counts.toarray().astype(int).tolist()
+    [[1, 1, 0], [0, 2, 1]]
+    """
+    from scipy.sparse import csr_matrix
+
+    if (source is None) == (texts is None):
+        raise TypeError("give files (source) or texts, and not both")
+    paths = None
+    if source is not None:
+        paths = [os.fspath(source)] if isinstance(source, str | os.PathLike) else [os.fspath(path) for path in source]
+    limit = {name: None if value is None else repr(value) for name, value in (("min_df", min_df), ("max_df", max_df))}
+    ends, columns, values, words, names, notes = _latentree.read_text(
+        paths,
+        None if texts is None else [str(text) for text in texts],
+        read_n_jobs(n_jobs),
+        column,
+        split,
+        stop,
+        limit["min_df"],
+        limit["max_df"],
+        coverage,
+        encoding,
+        id,
+        None if vocabulary is None else [str(word) for word in vocabulary],
+    )
+    for note in notes:
+        # Which words are left out is as asked; what was not read is not.
+        if "not text" in note or "before the first match" in note:
+            warnings.warn(note, LatentTreeWarning, stacklevel=2)
+    matrix = csr_matrix((values, columns, ends), shape=(len(ends) - 1, len(words)))
+    return TextCounts(matrix, words, names)
+
+
+def topics(model: Any, counts: Any = None, *, n_topics: int | None = None, n_words: int = 10) -> pd.DataFrame:
+    """The topics of a fitted `LatentTree` over words, as a data frame.
+
+    A row is a hidden variable: its words by mutual information, the share of documents that it is in, the coherence of its words (``npmi``
+    and ``c_v``, if ``counts`` are given), and its parent.
+
+    Parameters
+    ----------
+    model
+        A fitted `LatentTree` whose columns are words.
+    counts
+        The documents, as the model was fitted on.
+    n_topics
+        So many hidden variables that together say most of all words. By default all groups of words, broad and fine.
+    n_words
+        Number of words of each topic.
+    """
+    import pandas as pd
+
+    table = None if counts is None else model._read(counts)[1]
+    found = json.loads(_latentree.topics(model._fitted(), table, n_topics, n_words, read_n_jobs(model.n_jobs)))
+    return pd.DataFrame(found, columns=["name", "words", "share", "npmi", "c_v", "parent"])
