@@ -11,7 +11,7 @@ latentree learn claims.csv --events patient,icd9 --rollup phecodes.csv:icd9,phec
 latentree compare diseases.json --reference phecodes.csv:phecode,system
 # [end:compare]
 # [start:linkage]
-latentree learn claims.csv --events patient,icd9 --rollup phecodes.csv:icd9,phecode --unmapped drop --descriptions phecodes.csv:phecode,description --structure average-linkage -o dendrogram.json --quiet > /dev/null
+latentree learn claims.csv --events patient,icd9 --rollup phecodes.csv:icd9,phecode --unmapped drop --descriptions phecodes.csv:phecode,description --structure average-linkage --parameters none -o dendrogram.json --quiet > /dev/null
 latentree compare dendrogram.json --reference phecodes.csv:phecode,system
 latentree export dendrogram.json --format linkage -o dendrogram.csv
 # [end:linkage]

@@ -9,7 +9,13 @@ fn claims() -> Folder {
     let folder = Folder::new();
     let mut events = "patient,icd,day\n".to_owned();
     for patient in 0..400_u32 {
-        let hash = |salt: u32| (patient.wrapping_mul(2_654_435_761).wrapping_add(salt.wrapping_mul(40_503)) >> 7) % 100;
+        // SplitMix64.
+        let hash = |salt: u32| {
+            let mut z = (u64::from(patient) << 32 | u64::from(salt)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            (z ^ (z >> 31)) % 100
+        };
         let mut has_any = false;
         for (group, codes) in [["250.01", "250.4", "272", "278"], ["401", "402.1", "402.9", "428"]].iter().enumerate() {
             let is_ill = hash(group as u32) < 40;

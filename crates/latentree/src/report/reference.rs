@@ -1,7 +1,8 @@
 //! A tree beside a hierarchy of its variables that people made: chapters of diagnoses, phecodes, concepts.
 //!
-//! The hierarchy is rooted, and all variables are its leaves. Measures that need a distance take that of the model: `−½ ln φ²` of each pair
+//! The hierarchy is rooted, and all variables are its leaves. Measures that need a distance take that of the model: `√(2 (1 − ρ))` of each pair
 //! ([`LatentTree::implied_distances`](crate::model::LatentTree::implied_distances)) where all variables are labels, and path lengths otherwise.
+//! A tree without tables, such as a dendrogram, has path lengths only.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;

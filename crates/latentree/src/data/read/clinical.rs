@@ -100,7 +100,7 @@ impl Settled {
         let codes = folder.join("metadata").join("codes.parquet");
         if codes.is_file() {
             if self.options.descriptions.is_none() && has_descriptions(&codes)? {
-                self.options.descriptions = Some(ItemFile::new(&codes).columns("code", "description"));
+                self.options.descriptions = Some(ItemFile::new(&codes).columns("code", "description").own());
             }
             if self.options.rollup.is_some() {
                 let parents = read_columns(&codes, &["code", "parent_codes"])?;
@@ -130,7 +130,7 @@ impl Settled {
         self.options.times.column.get_or_insert_with(|| "condition_start_date".to_owned());
         match table(folder, "concept")? {
             Some(concepts) if self.options.descriptions.is_none() => {
-                self.options.descriptions = Some(ItemFile::new(concepts).columns("concept_id", "concept_name"));
+                self.options.descriptions = Some(ItemFile::new(concepts).columns("concept_id", "concept_name").own());
             }
             Some(_) => {}
             None => self.notes.push(format!("{} has no table concept: concepts have no names", folder.display())),

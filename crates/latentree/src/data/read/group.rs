@@ -18,7 +18,7 @@ pub(super) struct Groups {
 impl Groups {
     /// Reads the file; `columns` names those of the item and of the group.
     pub(super) fn read(path: &Path, columns: Option<&(String, String)>) -> Result<Self> {
-        Self::read_as(&ItemFile { path: path.to_path_buf(), columns: columns.cloned() }, "read.group")
+        Self::read_as(&ItemFile { path: path.to_path_buf(), columns: columns.cloned(), is_own: false }, "read.group")
     }
 
     /// Reads a file of items and groups for this option.

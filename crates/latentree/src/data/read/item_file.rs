@@ -21,13 +21,21 @@ use crate::file;
 pub struct ItemFile {
     pub(crate) path: PathBuf,
     pub(crate) columns: Option<(String, String)>,
+    /// Whether it is part of a data set, and may say nothing of the items that are read.
+    pub(crate) is_own: bool,
 }
 
 impl ItemFile {
     /// A file whose columns are found by their usual names.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), columns: None }
+        Self { path: path.into(), columns: None, is_own: false }
+    }
+
+    /// The same as a part of the data set that is read.
+    pub(super) fn own(mut self) -> Self {
+        self.is_own = true;
+        self
     }
 
     /// Names the column of the item, and that of its group or description.

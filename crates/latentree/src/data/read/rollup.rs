@@ -38,12 +38,11 @@ impl Rollup {
             None => 0,
         };
         let mut rollup = Self { names: Vec::new(), targets: vec![None; names.len()], is_group: Vec::new(), notes: Vec::new() };
-        let mut place_of: HashMap<&str, u32> = HashMap::new();
+        let mut place_of: HashMap<String, u32> = HashMap::new();
         let (mut alone, mut ambiguous, mut n_used) = (Vec::new(), Vec::new(), 0);
-        // A column that has the name of a group belongs to it.
         let is_group: std::collections::HashSet<&str> = groups.group_of.values().map(String::as_str).collect();
         for (ix, name) in names.iter().enumerate().filter(|(ix, _)| is_read[*ix]) {
-            let group = groups.group_of.get(name).map(String::as_str).or_else(|| is_group.get(name.as_str()).copied());
+            let group = groups.group_of.get(name).map(String::as_str);
             n_used += usize::from(group.is_some());
             if groups.ambiguous.contains(name) {
                 ambiguous.push(name.as_str());
@@ -54,9 +53,11 @@ impl Rollup {
                     continue;
                 }
             }
-            let called = group.unwrap_or(name);
-            let target = *place_of.entry(called).or_insert_with(|| {
-                rollup.names.push(called.to_owned());
+            // A code that has no group may have the name of one: 743 is osteoporosis among phecodes, and not in ICD-9.
+            let clash = group.is_none() && is_group.contains(name.as_str());
+            let called = group.map_or_else(|| if clash { format!("{name} (unmapped)") } else { name.clone() }, str::to_owned);
+            let target = *place_of.entry(called.clone()).or_insert_with(|| {
+                rollup.names.push(called);
                 rollup.is_group.push(group.is_some());
                 rollup.names.len() as u32 - 1
             });
@@ -159,7 +160,7 @@ pub(super) fn note_undescribed<'a>(
 ) -> Result<Option<String>> {
     let (with, without): (Vec<&str>, Vec<&str>) = names.partition(|name| descriptions.contains_key(*name));
     let path = file.path.display();
-    if with.is_empty() {
+    if with.is_empty() && !file.is_own {
         let problem = format!(
             "none of its {} is an item of the data, which has {}; name its columns, as in `read.descriptions` {path}:ITEM,TEXT",
             counted(descriptions.len(), "item"),
