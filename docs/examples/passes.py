@@ -1,5 +1,5 @@
 # [start:engine]
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pyarrow.csv
@@ -18,7 +18,7 @@ def run(pool, task):
 # [end:engine]
 
 # [start:learn]
-with ProcessPoolExecutor(2) as pool:
+with ThreadPoolExecutor(2) as pool:
     tree = LatentTree(structure="clnj").fit_passes(partial(run, pool))
 print(tree.report_["rows"], "rows,", len(tree.hidden_), "hidden variables, log-likelihood", round(tree.log_likelihood_, 2))
 # [end:learn]

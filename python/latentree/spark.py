@@ -354,13 +354,17 @@ class _Reader(MLReader):
 class LogLikelihoodEvaluator(Evaluator, DefaultParamsReadable, DefaultParamsWritable):
     """Mean log-likelihood of held-out rows, for ``CrossValidator`` and ``TrainValidationSplit``; larger is better."""
 
+    log_likelihood_col: Param[str] = Param(Params._dummy(), "log_likelihood_col", "column of log-likelihoods")
+
     def __init__(self, log_likelihood_col: str = "log_likelihood") -> None:
         super().__init__()
-        self.log_likelihood_col = log_likelihood_col
+        self._setDefault(log_likelihood_col="log_likelihood")
+        self._set(log_likelihood_col=log_likelihood_col)
 
     def _evaluate(self, dataset: Any) -> float:
-        _check_columns(dataset, [self.log_likelihood_col])
-        return dataset.agg(functions.avg(functions.col(f"`{self.log_likelihood_col}`"))).collect()[0][0]
+        column = self.getOrDefault(self.log_likelihood_col)
+        _check_columns(dataset, [column])
+        return dataset.agg(functions.avg(functions.col(f"`{column}`"))).collect()[0][0]
 
     def isLargerBetter(self) -> bool:
         """Whether larger is better."""

@@ -76,12 +76,21 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     REGISTRY.iter().map(|entry| entry.name)
 }
 
-/// Runs a pass over the rows of a source; the pass when it has seen them.
+/// Runs a pass over the rows of a source; the pass when it has seen them. [`Sample`], which gives rows away, is refused: only those who run
+/// tasks ([`task`]) for a learner of their own give it.
 ///
 /// # Errors
 /// [`Error::Format`] if the bytes are cut or changed or name a pass that is not known, [`Error::Version`] if another version of the program made
 /// them, [`Error::Mismatch`] if the rows have other columns, those of the source and of the pass.
 pub fn observe(pass: &[u8], rows: &mut dyn BatchSource) -> Result<Vec<u8>> {
+    if Wire::read(pass)?.name == Sample::NAME {
+        return Err(invalid(format!("the pass {:?} asks for rows, not for sums, and is refused", Sample::NAME)));
+    }
+    observe_any(pass, rows)
+}
+
+/// As [`observe`], for passes that give rows away, too.
+pub(crate) fn observe_any(pass: &[u8], rows: &mut dyn BatchSource) -> Result<Vec<u8>> {
     let wire = Wire::read(pass)?;
     let entry = Entry::find(&wire)?;
     if schema_hash(rows.schema())? != wire.schema {

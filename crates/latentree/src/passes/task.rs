@@ -112,7 +112,7 @@ pub fn observe(task: &[u8], batches: Option<RecordBatches>) -> Result<Vec<u8>> {
         return write(&Header::Pass { version: version(), rows: 0, reading: None }, body);
     };
     let mut rows = Counted { rows: StreamRows::open(batches, &reading)?, n_rows: 0 };
-    let answer = super::observe(body, &mut rows)?;
+    let answer = super::observe_any(body, &mut rows)?;
     write(&Header::Pass { version: version(), rows: rows.n_rows, reading: None }, &answer)
 }
 
@@ -126,7 +126,7 @@ pub fn observe_table(task: &[u8], rows: &Dataset) -> Result<Vec<u8>> {
         return Err(invalid("such rows need a schema; give one, or Arrow record batches"));
     };
     let mut source = Scaled { source: rows.source(), reading };
-    let answer = super::observe(body, &mut source)?;
+    let answer = super::observe_any(body, &mut source)?;
     write(&Header::Pass { version: version(), rows: rows.n_rows(), reading: None }, &answer)
 }
 
