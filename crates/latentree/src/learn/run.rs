@@ -250,7 +250,7 @@ impl<'a> Run<'a> {
     }
 
     /// The last stage: sorts the states and measures the fit.
-    fn concluded(&self, fitted: Fitted, moments: Option<&Moments>, rows: Option<&dyn Rows>) -> Result<Learned> {
+    pub(super) fn concluded(&self, fitted: Fitted, moments: Option<&Moments>, rows: Option<&dyn Rows>) -> Result<Learned> {
         let file = match fitted.file {
             ModelFile::LatentTree(model) => {
                 let provenance = Provenance { interrupted: fitted.interrupted, ..model.provenance().clone() };
