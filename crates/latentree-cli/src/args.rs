@@ -6,6 +6,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use crate::federate_args::FederateArgs;
 use crate::group_file::GroupFile;
 use crate::learn_options::LearnOptionArgs;
 use crate::mixture_args::{ClusterArgs, MixtureArgs};
@@ -339,6 +340,17 @@ pub(crate) enum Command {
     /// Merge statistics of parts of the data into those of the whole
     #[command(after_help = "Example:\n  latentree merge january.moments february.moments -o both.moments")]
     Merge(MergeArgs),
+    /// Learn across sites that exchange files and no rows
+    #[command(
+        after_help = "The coordinator starts a run and sends its pass file to the sites. Each site answers with a part file. The coordinator \
+                            merges the parts into the next pass, until there is a model.\n\
+                            Examples:\n  latentree describe north.csv --schema-out schema.json\n  \
+                            latentree federate start RUN --schema schema.json --sites north,south\n  \
+                            latentree federate answer RUN/round-1.pass north.csv --site north -o round-1.north.part\n  \
+                            latentree federate next RUN round-1.*.part\n  \
+                            latentree federate status RUN"
+    )]
+    Federate(FederateArgs),
     /// Estimate additive distances between all variables, as a square matrix
     #[command(after_help = "A pair without significant dependence has no distance: its field is empty (NA in PHYLIP).\n\
                             Examples:\n  latentree distances examples/clinic.csv -o clinic.distances.csv\n  \
@@ -383,6 +395,9 @@ pub(crate) struct DescribeArgs {
     /// Number of variables to list, or of hidden variables, edges and pairs of a model (0: all)
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) top: usize,
+    /// Also write the columns with their kinds and labels as JSON, for --schema and federate start
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) schema_out: Option<PathBuf>,
     /// Of a model, only this group of variables and the finer groups inside it, by the name or the label of its hidden variable
     #[arg(long, value_name = "NAME")]
     pub(crate) of: Option<String>,

@@ -121,7 +121,8 @@ fn read(text: &str) -> Value {
 
 /// Replaces the paths of options in a message by flags.
 pub(crate) fn with_flags(message: &str) -> String {
-    const OTHERS: [&str; 9] = ["read", "learn", "sample", "export", "read_model", "impute", "classify", "mixture", "cluster"];
+    const OTHERS: [&str; 10] =
+        ["federate", "read", "learn", "sample", "export", "read_model", "impute", "classify", "mixture", "cluster"];
     latentree::spelled(message, |path| {
         // Errors of the command line itself already name flags.
         if path.starts_with('-') || path == "output" {

@@ -5,6 +5,7 @@
 
 mod args;
 mod commands;
+mod federate_args;
 mod group_file;
 mod learn_options;
 mod mixture_args;

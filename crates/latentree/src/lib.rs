@@ -30,6 +30,7 @@
 //! | --- | --- |
 //! | [`data`] | turns a table into batches of typed cells ([`data::Schema`], [`data::Dataset`], readers and writers) |
 //! | [`moments`] | turns rows into mergeable statistics ([`moments::PairMoments`]) |
+//! | [`privacy`] | adds noise to counts, and keeps account of it |
 //! | `coordinates` | reduces variables with many labels to a few numbers |
 //! | [`distance`] | turns statistics into additive distances ([`distance::DistanceMatrix`]) |
 //! | [`structure`] | turns distances into a tree |
@@ -44,6 +45,7 @@
 //! | [`support`] | says how sure each split is, and takes out those that the data do not support |
 //! | [`report`] | goodness of fit, comparisons, the page |
 //! | [`learn`] | the whole path in one call |
+//! | [`federation`] | the same path across sites that exchange files and no rows |
 //! | [`simulate`] | known models, for tests, benches and users |
 //!
 //! The shared base modules are [`tree`] (an arena tree and its splits), [`linalg`], [`tensor`] (third moments and their
@@ -89,6 +91,7 @@ mod coordinates;
 pub mod data;
 pub mod distance;
 mod error;
+pub mod federation;
 pub mod file;
 pub mod format;
 mod index;
@@ -107,6 +110,7 @@ mod observer;
 pub mod parameters;
 pub mod passes;
 mod patch;
+pub mod privacy;
 pub mod report;
 pub mod selection;
 mod short_forms;

@@ -15,13 +15,14 @@ use crate::mixture::WordPairs;
 use crate::mixture::pair_sums::PairSums;
 use crate::mixture::whitened_sums::WhitenedSums;
 use crate::moments::wire::{Wire, check_version, invalid, schema_hash, to_wire};
-use crate::moments::{Accumulator, BlockMoments, PairMoments, Sample, Summary, fold};
+use crate::moments::{Accumulator, BlockMoments, PairMoments, Sample, Summary, Sums, fold};
 use crate::observer::Silent;
-use crate::parameters::TreeMoments;
 use crate::parameters::em::ExpectedCounts;
 use crate::parameters::local_pairs::LocalPairs;
 use crate::parameters::observed_edges::PairCounts;
 use crate::parameters::summaries::Summaries;
+use crate::parameters::{PrivateTriples, TreeMoments};
+use crate::privacy::PrivatePairs;
 use crate::spectral::pair_tables::PairTables;
 use crate::spectral::patterns::Patterns;
 use crate::spectral::triples::Triples;
@@ -45,6 +46,8 @@ const REGISTRY: &[Entry] = &[
     Entry::of::<WhitenedSums>(),
     Entry::of::<WordPairs>(),
     Entry::of::<Sample>(),
+    Entry::of::<PrivatePairs>(),
+    Entry::of::<PrivateTriples>(),
 ];
 
 /// A pass, and what is done with it.
@@ -53,11 +56,12 @@ struct Entry {
     version: u32,
     observe: fn(&Wire<'_>, &mut dyn BatchSource) -> Result<Vec<u8>>,
     merge: fn(&[Wire<'_>]) -> Result<Vec<u8>>,
+    sums: fn(&Wire<'_>, bool, &mut dyn FnMut(Sums<'_>)) -> Result<Vec<u8>>,
 }
 
 impl Entry {
     const fn of<A: Accumulator>() -> Self {
-        Self { name: A::NAME, version: A::VERSION, observe: observe_one::<A>, merge: merge_all::<A> }
+        Self { name: A::NAME, version: A::VERSION, observe: observe_one::<A>, merge: merge_all::<A>, sums: visit_one::<A> }
     }
 
     /// The entry of a pass.
@@ -121,6 +125,32 @@ pub fn merge<B: AsRef<[u8]>>(pieces: &[B]) -> Result<Vec<u8>> {
         });
     }
     (entry.merge)(&wires)
+}
+
+/// Visits the sums of a pass, which may be changed, and gives it back; with `align`, in the shape that all of its parts have.
+///
+/// # Errors
+/// As [`observe`]; [`Error::Option`] if merging the pass does more than to add numbers.
+pub(crate) fn visit_sums(pass: &[u8], align: bool, visit: &mut dyn FnMut(Sums<'_>)) -> Result<Vec<u8>> {
+    let wire = Wire::read(pass)?;
+    (Entry::find(&wire)?.sums)(&wire, align, visit)
+}
+
+/// The name of a pass that this program knows.
+///
+/// # Errors
+/// As [`observe`].
+pub(crate) fn name_of(pass: &[u8]) -> Result<&'static str> {
+    Entry::find(&Wire::read(pass)?).map(|entry| entry.name)
+}
+
+fn visit_one<A: Accumulator>(wire: &Wire<'_>, align: bool, visit: &mut dyn FnMut(Sums<'_>)) -> Result<Vec<u8>> {
+    let mut accumulator = wire.accumulator::<A>()?;
+    if align {
+        accumulator.align()?;
+    }
+    accumulator.visit_sums(visit)?;
+    to_wire(&accumulator, wire.schema)
 }
 
 fn observe_one<A: Accumulator>(wire: &Wire<'_>, rows: &mut dyn BatchSource) -> Result<Vec<u8>> {

@@ -1,12 +1,14 @@
 //! `describe DATA`: summarises a table.
 
 use latentree::data::{BatchSource, Column};
+use latentree::file::write_atomically;
 use latentree::format::Format;
 use latentree::moments::{ColumnSummary, PairMoments, Summary, fold};
 use latentree::report::weak_pairs;
 use latentree::{ColIx, Error, Result, VarIx};
 use serde_json::{Map, Value, json};
 
+use super::files::Files;
 use super::{note_unseen, open_data, pair_options, weight_kind};
 use crate::Failure;
 use crate::args::DescribeArgs;
@@ -18,11 +20,15 @@ const MAX_PAIRED: usize = 4000;
 pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure> {
     let is_model = matches!(Format::by_ending(&args.data), Some(Format::Json | Format::Bif | Format::XmlBif));
     if is_model || args.rows.is_some() {
+        if args.schema_out.is_some() {
+            return Err(Error::option("--schema-out", "it writes the columns of data, but the input is a model").into());
+        }
         return super::describe_model::run(args, printer);
     }
     if args.of.is_some() {
         return Err(Error::option("--of", "it names a group of a model, but the input is data").into());
     }
+    Files::new().data("DATA", &args.data).reading(&args.reading).output_if("--schema-out", args.schema_out.as_deref()).check()?;
     let mut reader = open_data(&args.data, &args.reading, printer)?;
     let warnings = reader.warnings().to_vec();
     let schema = reader.schema().clone();
@@ -37,6 +43,10 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
         None
     };
     let unseen = note_unseen(&reader, printer);
+    if let Some(path) = &args.schema_out {
+        let text = serde_json::to_string_pretty(&*schema).unwrap_or_default() + "\n";
+        write_atomically(path, |out| out.write_all(text.as_bytes()).map_err(Error::io("write", path)))?;
+    }
     let cells = summary.n_rows() * n_columns as u64;
     let missing: u64 = summary.columns().iter().map(|column| column.missing).sum();
     // Only numbers, and label columns whose first label is 0, can be zero.

@@ -7,6 +7,7 @@ mod describe;
 mod describe_model;
 mod distances;
 mod export;
+mod federate;
 mod files;
 mod groups;
 mod infer;
@@ -59,6 +60,7 @@ pub(crate) fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
         Command::Export(args) => export::run(&args, printer),
         Command::Topics(args) => topics::run(&args, seed, printer),
         Command::Moments(args) => moments::run(&args, seed, printer),
+        Command::Federate(args) => federate::run(&args, cli.global.seed, printer),
         Command::Merge(args) => merge::run(&args, printer),
         Command::Distances(args) => distances::run(&args, printer),
         Command::Report(args) => report::run(&args, printer),

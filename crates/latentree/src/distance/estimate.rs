@@ -278,7 +278,7 @@ impl<'a> Run<'a> {
                         weights
                     }
                 };
-                let n = weights.iter().sum::<f64>() * self.per_weight;
+                let n = self.told(left, right, weights.iter().sum::<f64>() * self.per_weight);
                 if n > 0.0 { table::binary(weights, self.options.smoothing, n, &self.judge) } else { Estimate::NONE }
             }
             (Form::Binary(left) | Form::Number(left), Form::Binary(right) | Form::Number(right))
@@ -293,7 +293,7 @@ impl<'a> Run<'a> {
                     }
                     _ => (self.moments.pair_weight(left, right), self.moments.correlation(left, right)),
                 };
-                let n = weight * self.per_weight;
+                let n = self.told(left, right, weight * self.per_weight);
                 match correlation {
                     Some(correlation) if n > 0.0 => self.judge.scalar(correlation, n),
                     _ => Estimate::NONE,
@@ -306,9 +306,18 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// The rows that would tell as much without noise, of private moments; all of them otherwise.
+    fn told(&self, i: ColIx, j: ColIx, n: f64) -> f64 {
+        if !self.moments.has_noise() {
+            return n;
+        }
+        let deviation = |column: ColIx| self.moments.noise_deviation(column);
+        n / (1.0 + self.moments.noise_ratio(i, j, (deviation(i), deviation(j))))
+    }
+
     /// Two columns of labels.
     fn labels(&self, (i, d_i): (ColIx, usize), (j, d_j): (ColIx, usize), r: usize, scratch: &mut Scratch) -> Estimate {
-        let n = self.moments.pair_weight(i, j) * self.per_weight;
+        let n = self.told(i, j, self.moments.pair_weight(i, j) * self.per_weight);
         if n <= 0.0 {
             return Estimate::NONE;
         }

@@ -45,6 +45,7 @@ mod moments;
 mod moments_file;
 mod options;
 mod parameters;
+mod private;
 mod recorder;
 mod run;
 mod sampled;
@@ -60,6 +61,7 @@ pub use learned::{Learned, Stage};
 pub use learning::{Learning, Source, Validation};
 pub use moments_file::MomentsFile;
 pub use options::LearnOptions;
+pub(crate) use private::has_private_triples;
 pub use structure::tree_over;
 
 pub use crate::parameters::em::EmStart;

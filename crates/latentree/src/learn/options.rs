@@ -219,6 +219,11 @@ impl LearnOptions {
         self.structure.distances(self.distance_options())
     }
 
+    /// Checks everything that does not depend on rows, for rows that stay at their sites.
+    pub(crate) fn check_for_sites(&self, is_tree_given: bool) -> Result<()> {
+        self.check(false, is_tree_given)
+    }
+
     /// Checks every part, and then combinations of options.
     pub(super) fn check(&self, has_validation: bool, is_tree_given: bool) -> Result<()> {
         self.structure.check()?;

@@ -1,7 +1,22 @@
 //! What a pass over the rows collects.
 
 use crate::data::Batch;
-use crate::error::Result;
+use crate::error::{Error, Result};
+
+/// Some of the sums of an accumulator, to be read or replaced.
+#[derive(Debug)]
+pub enum Sums<'a> {
+    /// Numbers of rows.
+    Counts(&'a mut [u32]),
+    /// Numbers of rows.
+    LongCounts(&'a mut [u64]),
+    /// Weights of rows: whole numbers if rows have no other weights than frequencies.
+    Weights(&'a mut [f64]),
+    /// Numbers of rows, or sums in units of a fixed size, with noise.
+    Noisy(&'a mut [i64]),
+    /// Sums of real numbers.
+    Reals(&'a mut [f64]),
+}
 
 /// Statistics of rows that merge: a commutative monoid over sets of rows.
 ///
@@ -45,6 +60,23 @@ pub trait Accumulator: Sized + Send {
     /// Completes deferred work. Executors call it after the last batch of a pass.
     fn settle(&mut self) {}
 
+    /// Gives the accumulator the same shape as every other part of its pass, so that parts can be added up as lists of numbers.
+    ///
+    /// # Errors
+    /// If it would not fit the memory limit.
+    fn align(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Visits everything that merging adds up, in a fixed order; the rest is the plan, which is the same in all parts.
+    ///
+    /// # Errors
+    /// If merging does more than to add numbers.
+    fn visit_sums(&mut self, visit: &mut dyn FnMut(Sums<'_>)) -> Result<()> {
+        let _ = visit;
+        Err(not_plain(Self::NAME, "is not a list of sums"))
+    }
+
     /// Ends the pass.
     ///
     /// # Errors
@@ -62,4 +94,10 @@ pub trait Accumulator: Sized + Send {
     /// # Errors
     /// If the bytes are cut, changed, or of a version that this program does not read.
     fn from_bytes(bytes: &[u8]) -> Result<Self>;
+}
+
+/// The error of a pass that cannot be taken for a list of sums.
+pub(crate) fn not_plain(pass: &str, why: &str) -> Error {
+    let problem = format!("the pass {pass} {why}; use columns of labels only, and `parameters.method` moments");
+    Error::option("federate.mask", problem)
 }

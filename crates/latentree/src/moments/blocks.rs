@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::accumulator::Sums;
 use super::{Accumulator, PairMoments, PairOptions};
 use crate::data::{Batch, Schema, select_rows};
 use crate::error::{Error, Place, Result};
@@ -153,6 +154,14 @@ impl Accumulator for BlockMoments {
 
     fn empty(&self) -> Self {
         Self { blocks: self.blocks.iter().map(Accumulator::empty).collect() }
+    }
+
+    fn align(&mut self) -> Result<()> {
+        self.blocks.iter_mut().try_for_each(Accumulator::align)
+    }
+
+    fn visit_sums(&mut self, visit: &mut dyn FnMut(Sums<'_>)) -> Result<()> {
+        self.blocks.iter_mut().try_for_each(|block| block.visit_sums(visit))
     }
 
     fn finish(self) -> Result<Self> {

@@ -16,7 +16,8 @@ mod summary;
 pub(crate) mod sums;
 pub(crate) mod wire;
 
-pub use accumulator::Accumulator;
+pub(crate) use accumulator::not_plain;
+pub use accumulator::{Accumulator, Sums};
 pub use blocks::BlockMoments;
 pub use executor::fold;
 pub use pair::{PairMoments, PairOptions};

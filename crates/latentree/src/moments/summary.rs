@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Accumulator;
+use super::accumulator::{Sums, not_plain};
 use crate::data::{Batch, Block, Schema};
 use crate::error::{Error, Place, Result};
 
@@ -280,6 +281,22 @@ impl Accumulator for Summary {
             }
             summary.add_repeated(0.0, (rows - stored.weight - stored.missing).max(0.0));
         });
+    }
+
+    fn visit_sums(&mut self, visit: &mut dyn FnMut(Sums<'_>)) -> Result<()> {
+        if self.columns.iter().any(|column| column.levels.is_empty()) {
+            return Err(not_plain(Self::NAME, "has columns of numbers"));
+        }
+        self.settle();
+        visit(Sums::LongCounts(std::slice::from_mut(&mut self.rows)));
+        visit(Sums::Weights(std::slice::from_mut(&mut self.weight)));
+        for column in &mut self.columns {
+            visit(Sums::LongCounts(std::slice::from_mut(&mut column.missing)));
+            visit(Sums::LongCounts(std::slice::from_mut(&mut column.nonzero)));
+            visit(Sums::Weights(std::slice::from_mut(&mut column.weight)));
+            visit(Sums::Weights(&mut column.levels));
+        }
+        Ok(())
     }
 
     fn lanes(&self) -> usize {

@@ -9,8 +9,8 @@ use super::branches::Views;
 use crate::coordinates::Coordinates;
 use crate::data::Batch;
 use crate::error::Result;
-use crate::moments::Accumulator;
 use crate::moments::sums::{add_all, from_bytes, mismatch, to_bytes};
+use crate::moments::{Accumulator, Sums};
 
 /// Coordinates written at once.
 const MAX_NUMBERS: usize = 1 << 19;
@@ -93,6 +93,12 @@ impl Accumulator for LocalPairs {
 
     fn empty(&self) -> Self {
         Self::new(Arc::clone(&self.plan))
+    }
+
+    fn visit_sums(&mut self, visit: &mut dyn FnMut(Sums<'_>)) -> Result<()> {
+        visit(Sums::Weights(std::slice::from_mut(&mut self.weight)));
+        self.grams.iter_mut().for_each(|gram| visit(Sums::Reals(gram)));
+        Ok(())
     }
 
     fn finish(mut self) -> Result<Self::Output> {

@@ -17,6 +17,7 @@ mod number_states;
 pub(crate) mod observed_edges;
 mod options;
 mod pair_fit;
+mod private_triples;
 mod projection;
 pub(crate) mod summaries;
 #[cfg(test)]
@@ -31,4 +32,6 @@ pub use discrete_tree::discrete_tree;
 pub use from_lengths::{FamilyByLengths, family_by_lengths, from_lengths, gaussian_log_likelihood};
 pub use node_states::NodeStates;
 pub use options::{HiddenStates, ParameterMethod, ParameterOptions};
+pub use private_triples::PrivateTriples;
+pub(crate) use private_triples::{PrivateTables, column_summaries};
 pub use tree_moments::TreeMoments;

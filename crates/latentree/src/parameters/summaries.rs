@@ -16,8 +16,8 @@ use super::local_pairs::Plan;
 use crate::coordinates::{column_numbers, split};
 use crate::data::{Batch, Block};
 use crate::error::Result;
-use crate::moments::Accumulator;
 use crate::moments::sums::{add_all, from_bytes, mismatch, to_bytes};
+use crate::moments::{Accumulator, Sums, not_plain};
 
 /// Ranges of columns whose sparse cells are added at once.
 const COLUMN_RANGES: usize = 8;
@@ -246,8 +246,19 @@ impl Summaries {
         &mut self.neighbours[self.plan.sums[place]..self.plan.sums[place + 1]]
     }
 
+    /// Moments that are known already, divided by the weight.
+    pub(super) fn of_known(
+        plan: Arc<SummaryPlan>,
+        weight: f64,
+        (seconds, thirds, edges): (Vec<Vec<f64>>, Vec<Vec<f64>>, Vec<Vec<f64>>),
+        neighbours: Vec<f64>,
+        observed: Vec<BTreeMap<(u32, u32), f64>>,
+    ) -> Self {
+        Self { weight, seconds, thirds, edges, neighbours, observed, ..Self::new(plan) }
+    }
+
     /// `a` of every row of a strip.
-    fn summaries(plan: &SummaryPlan, ix: usize, numbers: &[f64]) -> Vec<f64> {
+    pub(super) fn summaries(plan: &SummaryPlan, ix: usize, numbers: &[f64]) -> Vec<f64> {
         let (views, directions) = (&plan.plan.views[ix], &plan.directions[ix]);
         let (width, r, n) = (plan.width(ix), views.n_states - 1, plan.plan.coordinates.len().max(1));
         let mut out = vec![0.0; numbers.len() / n * width];
@@ -417,6 +428,17 @@ impl Accumulator for Summaries {
 
     fn empty(&self) -> Self {
         Self::new(Arc::clone(&self.plan))
+    }
+
+    fn visit_sums(&mut self, visit: &mut dyn FnMut(Sums<'_>)) -> Result<()> {
+        if !self.plan.observed.is_empty() {
+            return Err(not_plain(Self::NAME, "has tables of observed variables next to each other"));
+        }
+        visit(Sums::Weights(std::slice::from_mut(&mut self.weight)));
+        let lists = [&mut self.seconds, &mut self.thirds, &mut self.edges, &mut self.sparse];
+        lists.into_iter().flatten().for_each(|sums| visit(Sums::Reals(sums)));
+        visit(Sums::Reals(&mut self.neighbours));
+        Ok(())
     }
 
     fn finish(mut self) -> Result<Self> {

@@ -355,7 +355,7 @@ impl PairMoments {
         if input.u64()? != expected {
             return Err(invalid("its checksum does not match its content; copy or recreate the file"));
         }
-        Ok(Self { layout, memory_limit, n_rows, weight_squares, shifts, cells, wide })
+        Ok(Self { layout, memory_limit, n_rows, weight_squares, shifts, cells, wide, noise: 0.0, noise_units: Vec::new() })
     }
 }
 

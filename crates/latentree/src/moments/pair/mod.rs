@@ -36,8 +36,10 @@ use layout::Layout;
 use wide::WideTables;
 
 use super::Accumulator;
+use super::accumulator::{Sums, not_plain};
 use crate::data::{Batch, Schema, WeightKind};
 use crate::error::Result;
+use crate::index::ColIx;
 use crate::memory::MemoryBudget;
 
 /// Settings of [`PairMoments`].
@@ -88,6 +90,10 @@ pub struct PairMoments {
     shifts: Vec<Option<f64>>,
     cells: Cells,
     wide: WideTables,
+    /// Variance of the noise of a count, if the moments are private. It is not part of the bytes.
+    noise: f64,
+    /// What a unit of each column's noise is: 1 for labels, half of the range for numbers; empty without noise.
+    noise_units: Vec<f64>,
 }
 
 impl PairMoments {
@@ -156,7 +162,81 @@ impl PairMoments {
         let cells = Cells::new(layout.has_numbers, layout.n_features());
         let shifts = vec![None; layout.columns.len()];
         let wide = WideTables::new(layout.wide.len());
-        Ok(Self { layout, memory_limit, n_rows: 0, weight_squares: 0.0, shifts, cells, wide })
+        Ok(Self {
+            layout,
+            memory_limit,
+            n_rows: 0,
+            weight_squares: 0.0,
+            shifts,
+            cells,
+            wide,
+            noise: 0.0,
+            noise_units: Vec::new(),
+        })
+    }
+
+    /// Moments of complete rows from cells with noise of this variance.
+    pub(crate) fn from_noisy(
+        schema: Arc<Schema>,
+        rows: f64,
+        shifts: Vec<Option<f64>>,
+        cells: Vec<f64>,
+        noise: (f64, Vec<f64>),
+    ) -> Result<Self> {
+        let mut moments = Self::new(schema)?;
+        (moments.n_rows, moments.weight_squares) = (rows.round() as u64, rows);
+        (moments.shifts, moments.cells) = (shifts, Cells::Sums(cells));
+        (moments.noise, moments.noise_units) = noise;
+        Ok(moments)
+    }
+
+    /// The same moments with other noise of the same size added: what the release would be like if the noise were drawn again.
+    pub(crate) fn with_more_noise(&self, mut draw: impl FnMut() -> f64) -> Self {
+        let mut moments = self.clone();
+        let deviation = self.noise.sqrt();
+        if let Cells::Sums(cells) = &mut moments.cells {
+            let mut units = vec![1.0];
+            units.extend(self.layout.columns.iter().zip(&self.noise_units).flat_map(|(it, &unit)| vec![unit; it.n_features]));
+            let pairs = (0..units.len()).flat_map(|i| (0..=i).map(move |j| (i, j)));
+            cells.iter_mut().zip(pairs).for_each(|(cell, (i, j))| *cell += deviation * units[i] * units[j] * draw());
+        }
+        // x² = x.
+        for column in &self.layout.columns {
+            if column.map == layout::Map::Binary {
+                let single = moments.cells.get(layout::cell(column.start, 0));
+                moments.cells.set(layout::cell(column.start, column.start), single);
+            }
+        }
+        moments.noise = 2.0 * self.noise;
+        moments
+    }
+
+    /// Whether the moments have noise.
+    pub(crate) fn has_noise(&self) -> bool {
+        self.noise > 0.0
+    }
+
+    /// The standard deviation of a column; of more than two labels, that of an indicator on average.
+    pub(crate) fn noise_deviation(&self, column: ColIx) -> f64 {
+        let mean = |sum: f64, n: usize| (sum / n.max(1) as f64).max(0.0).sqrt();
+        match self.variance(column) {
+            Some(variance) => variance.sqrt(),
+            None => {
+                let (n, total) = (self.n_features(column), self.total_weight().max(1.0));
+                let shares = self.level_weights(column).unwrap_or_default().into_iter().map(|weight| weight / total);
+                mean(shares.map(|p| p * (1.0 - p)).sum(), n.saturating_sub(1))
+            }
+        }
+    }
+
+    /// Variance of the noise of the correlation of two columns of these standard deviations, in units of its sampling variance for
+    /// independent columns: 0 unless the moments are private. One plus this is the factor by which rows tell less.
+    pub(crate) fn noise_ratio(&self, left: ColIx, right: ColIx, deviations: (f64, f64)) -> f64 {
+        if self.noise <= 0.0 {
+            return 0.0;
+        }
+        let unit = |column: ColIx, deviation: f64| (self.noise_units[column.get()] / deviation.max(f64::MIN_POSITIVE)).powi(2);
+        self.noise * unit(left, deviations.0) * unit(right, deviations.1) / self.total_weight().max(1.0)
     }
 
     /// Adds a batch with a kernel of choice instead of the one its content suggests.
@@ -218,6 +298,29 @@ impl Accumulator for PairMoments {
     fn empty(&self) -> Self {
         let layout = self.layout.without_missing();
         Self::with_layout(layout, self.memory_limit).expect("moments of no rows take no more memory than these")
+    }
+
+    fn align(&mut self) -> Result<()> {
+        let new: Vec<usize> = (0..self.layout.columns.len()).filter(|&ix| self.layout.columns[ix].missing().is_none()).collect();
+        self.layout.check_memory(new.len(), self.cells.cell_bytes(), self.wide.bytes(), self.memory_limit)?;
+        new.into_iter().for_each(|column| self.layout.append_missing(column));
+        self.cells.grow(self.layout.n_features());
+        // Bytes have the indicators in the order of columns.
+        *self = Self::from_bytes(&self.to_bytes()?)?;
+        Ok(())
+    }
+
+    fn visit_sums(&mut self, visit: &mut dyn FnMut(Sums<'_>)) -> Result<()> {
+        if self.layout.has_numbers || !self.layout.wide.is_empty() {
+            return Err(not_plain(Self::NAME, "has columns of numbers or of very many labels"));
+        }
+        visit(Sums::LongCounts(std::slice::from_mut(&mut self.n_rows)));
+        visit(Sums::Weights(std::slice::from_mut(&mut self.weight_squares)));
+        visit(match &mut self.cells {
+            Cells::Counts(cells) => Sums::Counts(cells),
+            Cells::Sums(cells) => Sums::Weights(cells),
+        });
+        Ok(())
     }
 
     fn finish(self) -> Result<Self> {

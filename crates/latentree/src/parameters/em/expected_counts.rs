@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::index::NodeIx;
 use crate::inference::{CountLayout, Engine, Expectation, Inference, Scratch};
 use crate::model::{Distribution, Emission, LatentTree};
-use crate::moments::Accumulator;
+use crate::moments::{Accumulator, Sums};
 
 /// Expected counts of every node given its parent, under one model, and the log-likelihood of the rows.
 ///
@@ -133,6 +133,15 @@ impl Accumulator for ExpectedCounts {
         let inference = Inference::with_engine(&self.model, Arc::clone(&self.engine));
         let sums = inference.expect(batch, &self.layout, &self.scratch)?;
         self.sums.add(&sums);
+        Ok(())
+    }
+
+    fn visit_sums(&mut self, visit: &mut dyn FnMut(Sums<'_>)) -> Result<()> {
+        visit(Sums::LongCounts(std::slice::from_mut(&mut self.sums.rows)));
+        visit(Sums::LongCounts(std::slice::from_mut(&mut self.sums.impossible_rows)));
+        visit(Sums::Weights(std::slice::from_mut(&mut self.sums.weight)));
+        visit(Sums::Reals(std::slice::from_mut(&mut self.sums.log_likelihood)));
+        visit(Sums::Reals(&mut self.sums.counts));
         Ok(())
     }
 

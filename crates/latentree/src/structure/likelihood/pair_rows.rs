@@ -36,14 +36,22 @@ impl PairRows {
     pub(crate) fn of(moments: &PairMoments) -> Self {
         let rows = moments.effective_rows();
         let weight = moments.total_weight();
-        if !moments.has_missing() || weight <= 0.0 {
+        if !(moments.has_missing() || moments.has_noise()) || weight <= 0.0 {
             return Self::complete(rows);
         }
         let variables = moments.schema().variables();
         let p = variables.len();
         let seen = |i: usize, j: usize| {
             let pairs = || variables[i].columns.iter().flat_map(|&a| variables[j].columns.iter().map(move |&b| (a, b)));
-            let sum: f64 = pairs().map(|(a, b): (ColIx, ColIx)| moments.pair_weight(a, b)).sum();
+            let told = |a: ColIx, b: ColIx| match moments.has_noise() {
+                false => moments.pair_weight(a, b),
+                // Noise is like fewer rows of this pair.
+                true => {
+                    let deviations = (moments.noise_deviation(a), moments.noise_deviation(b));
+                    moments.pair_weight(a, b) / (1.0 + moments.noise_ratio(a, b, deviations))
+                }
+            };
+            let sum: f64 = pairs().map(|(a, b): (ColIx, ColIx)| told(a, b)).sum();
             sum / pairs().count().max(1) as f64 * rows / weight
         };
         let (mut inverse, mut sum) = (vec![0.0; p * p], 0.0);

@@ -1,0 +1,645 @@
+//! The coordinator of a run: which passes were asked, who answered, and what comes next.
+//!
+//! A run is a directory:
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `run.json` | options, columns, sites, version; never changed |
+//! | `state.json` | the rounds so far: passes, sites that answered or were left out |
+//! | `round-N.pass` | what sites are asked in round N |
+//! | `parts/` | the parts of the open round |
+//! | `answers/` | merged answers, each in a file of its own; locked while a command uses the run |
+//! | `model.json` | the model, at the end |
+//!
+//! Every file is written beside its place and renamed. A command that is killed leaves the run as it was before or after a file, and
+//! [`next`](Federation::next) goes on from either.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::envelope::{self, PROGRAM};
+use super::files::{PartFile, PassFile, PassHeader, store};
+use super::schema_round::{self, SCHEMA_PASS};
+use super::{masks, private_run, site};
+use crate::data::{RemoteRows, Schema};
+use crate::error::{Error, Place, Result};
+use crate::journal::Journal;
+use crate::learn::{Criterion, LearnOptions, Learned, Learning, ParameterMethod, Source, tree_over};
+use crate::observer::{Observer, Unwarned};
+use crate::passes;
+use crate::privacy::Privacy;
+use crate::structure::LearnerName;
+use crate::tree::Tree;
+
+/// What a run is about. It is fixed when the run starts.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// The columns; if absent, sites agree on them in a first round.
+    pub schema: Option<Arc<Schema>>,
+    /// How to learn.
+    pub learn: LearnOptions,
+    /// A tree to keep.
+    pub tree: Option<Tree>,
+    /// The sites; if there are none, those that answer the first round.
+    pub sites: Vec<String>,
+    /// Public keys by site, for masked parts.
+    pub keys: BTreeMap<String, String>,
+    /// Noise, and the budget for it.
+    pub privacy: Option<Privacy>,
+}
+
+/// `run.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct RunFile {
+    version: String,
+    id: String,
+    schema: Option<Arc<Schema>>,
+    learn: LearnOptions,
+    tree: Option<String>,
+    sites: Vec<String>,
+    keys: BTreeMap<String, String>,
+    privacy: Option<Privacy>,
+}
+
+/// `state.json`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct State {
+    rounds: Vec<RoundStatus>,
+    /// The columns that sites agreed on.
+    schema: Option<Arc<Schema>>,
+    /// Sites that still take part; empty while they are not known.
+    sites: Vec<String>,
+    is_finished: bool,
+}
+
+/// One round of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundStatus {
+    /// Its number, from 1.
+    pub round: u32,
+    /// How often it was asked, from 1.
+    pub attempt: u32,
+    /// The name of the pass.
+    pub pass: String,
+    /// The digest of the pass file.
+    pub digest: String,
+    /// The sites whose answers were merged, with their numbers of rows where these are known.
+    pub answered: BTreeMap<String, Option<u64>>,
+    /// Sites that were left out in this round.
+    pub without: Vec<String>,
+    /// What the round cost each site, if it is private.
+    pub rho: Option<f64>,
+    /// Whether the round is over.
+    pub is_complete: bool,
+}
+
+/// The state of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Status {
+    /// The name of the run, drawn at random.
+    pub run: String,
+    /// All rounds.
+    pub rounds: Vec<RoundStatus>,
+    /// The number of rounds in total, where it is known.
+    pub expected_rounds: Option<u32>,
+    /// Sites that take part; none if they are not known yet.
+    pub sites: Vec<String>,
+    /// Sites whose parts of the open round are here.
+    pub received: Vec<String>,
+    /// Sites whose parts of the open round are missing.
+    pub missing: Vec<String>,
+    /// The pass that is to be answered.
+    pub pass: Option<PathBuf>,
+    /// The model, when there is one.
+    pub model: Option<PathBuf>,
+    /// ρ that each site has spent, in total.
+    pub spent: f64,
+    /// The budget, if the run is private.
+    pub privacy: Option<Privacy>,
+}
+
+/// What comes next in a run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Step {
+    /// Sites must answer this pass.
+    Round(PathBuf),
+    /// Parts of these sites are missing.
+    Waiting(Vec<String>),
+    /// The run is finished.
+    Finished(PathBuf, Box<Learned>),
+}
+
+/// A run, as its coordinator sees it.
+#[derive(Debug)]
+pub struct Federation {
+    directory: PathBuf,
+    run: RunFile,
+    state: State,
+    journal: Journal,
+}
+
+impl Federation {
+    /// Begins a run in a directory that does not exist or is empty, and writes its first pass.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for options that need rows in one place, [`Error::Data`] if the directory holds something, [`Error::Io`].
+    pub fn start(directory: &Path, options: RunOptions, observer: &dyn Observer) -> Result<(Self, Step)> {
+        let mut learn = options.learn;
+        without_rows(&mut learn, options.tree.is_some(), options.privacy.is_some())?;
+        check_sites(&options.sites, &options.keys)?;
+        let mut sites = if options.keys.is_empty() { options.sites } else { options.keys.keys().cloned().collect() };
+        sites.sort_unstable();
+        if let Some(privacy) = &options.privacy {
+            let schema = options.schema.as_deref().ok_or_else(|| {
+                Error::option("federate.schema", "a private run needs declared columns: labels that sites report are not private")
+            })?;
+            privacy.check(schema)?;
+        }
+        if fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()) {
+            let problem = "the directory is not empty; choose another for a new run, or go on with `federate next`";
+            return Err(Error::data(Place::file(directory), problem));
+        }
+        let tree = match (&options.tree, &options.schema) {
+            (Some(tree), Some(schema)) => Some(tree_over(tree, schema)?.to_json()),
+            (tree, _) => tree.as_ref().map(Tree::to_json),
+        };
+        let run = RunFile {
+            version: PROGRAM.to_owned(),
+            id: envelope::random_name()?,
+            schema: options.schema,
+            learn,
+            tree,
+            sites: sites.clone(),
+            keys: options.keys,
+            privacy: options.privacy,
+        };
+        let journal = Journal::open(&directory.join("answers"))?.for_run(&run.id)?;
+        // Before anything is written: options that do not fit the columns fail here.
+        let state = State { sites, ..State::default() };
+        let mut federation = Self { directory: directory.to_owned(), run, state, journal };
+        match federation.advanced(observer) {
+            Ok(next) => {
+                let parts = directory.join("parts");
+                fs::create_dir_all(&parts).map_err(Error::io("create", &parts))?;
+                federation.store_json("run.json", &federation.run)?;
+                let step = federation.put(next, observer)?;
+                Ok((federation, step))
+            }
+            Err(error) => {
+                drop(federation);
+                // The directory was empty: nothing is lost.
+                let _ = fs::remove_dir_all(directory.join("answers"));
+                let _ = fs::remove_dir(directory);
+                Err(error)
+            }
+        }
+    }
+
+    /// Opens a run and locks it.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if it is not a run, belongs to another version of the program, or is in use; [`Error::Io`].
+    pub fn open(directory: &Path) -> Result<Self> {
+        let path = directory.join("run.json");
+        if !path.exists() {
+            let problem = "it holds no run of a federation; begin one with `federate start`";
+            return Err(Error::data(Place::file(directory), problem));
+        }
+        let run: RunFile = read_json(&path)?;
+        if run.version != PROGRAM {
+            let problem = format!(
+                "latentree {} began this run, and this is latentree {PROGRAM}; go on with the version that began it",
+                run.version
+            );
+            return Err(Error::data(Place::file(directory), problem));
+        }
+        let journal = Journal::open(&directory.join("answers"))?.for_run(&run.id)?;
+        let state = directory.join("state.json");
+        let state = if state.exists() { read_json(&state)? } else { State { sites: run.sites.clone(), ..State::default() } };
+        Ok(Self { directory: directory.to_owned(), run, state, journal })
+    }
+
+    /// Takes parts of the open round and, when all are there, goes on to the next round or to the model.
+    ///
+    /// Sites of `without` are left out from here on. In a masked run, the round is then asked again, since the masks of the others
+    /// cancel only with theirs.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for a part that is damaged, of another run, round or site, or there already; [`Error::Io`]; errors of learning.
+    /// Nothing changes if there is one.
+    pub fn next(&mut self, parts: &[PathBuf], without: &[String], observer: &dyn Observer) -> Result<Step> {
+        if self.state.is_finished {
+            let problem = "the run is finished; its model is model.json";
+            return Err(Error::data(Place::file(&self.directory), problem));
+        }
+        let Some(open) = self.state.rounds.last().filter(|round| !round.is_complete).cloned() else {
+            // A command was killed between two rounds.
+            if let Some(part) = parts.first() {
+                self.check_old(&PartFile::read(part)?, part)?;
+            }
+            let next = self.advanced(observer)?;
+            return self.put(next, observer);
+        };
+        let files = self.checked(parts, &open)?;
+        let unknown = without.iter().find(|site| !self.state.sites.is_empty() && !self.state.sites.contains(site));
+        if let Some(site) = unknown {
+            let problem = format!("{site:?} takes no part in this run; the sites are {}", self.state.sites.join(", "));
+            return Err(Error::option("federate.without", problem));
+        }
+        for (path, file) in &files {
+            if without.contains(&file.header.site) {
+                let problem =
+                    format!("{:?} is left out, but {} is its part; leave one of them out", file.header.site, path.display());
+                return Err(Error::option("federate.without", problem));
+            }
+        }
+        for (_, file) in &files {
+            store(&self.part(&open, &file.header.site), &file.bytes)?;
+        }
+        let mut open = open;
+        if !without.is_empty() {
+            self.state.sites.retain(|site| !without.contains(site));
+            open.without.extend(without.iter().cloned());
+            let is_masked = !self.run.keys.is_empty();
+            *self.state.rounds.last_mut().expect("a round is open") = open.clone();
+            if is_masked {
+                return self.asked_again(open);
+            }
+            self.store_state()?;
+        }
+        let received = self.received(&open);
+        let missing: Vec<String> = self.state.sites.iter().filter(|site| !received.contains(*site)).cloned().collect();
+        if !missing.is_empty() || received.is_empty() {
+            return Ok(Step::Waiting(missing));
+        }
+        self.merge(&open, &received)?;
+        let next = self.advanced(observer)?;
+        self.put(next, observer)
+    }
+
+    /// The state of the run.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let open = self.state.rounds.last().filter(|round| !round.is_complete);
+        let received: Vec<String> = open.map(|round| self.received(round).into_iter().collect()).unwrap_or_default();
+        let missing = match open {
+            Some(_) => self.state.sites.iter().filter(|site| !received.contains(*site)).cloned().collect(),
+            None => Vec::new(),
+        };
+        Status {
+            run: self.run.id.clone(),
+            rounds: self.state.rounds.clone(),
+            expected_rounds: self.expected_rounds(),
+            sites: self.state.sites.clone(),
+            received,
+            missing,
+            pass: open.map(|round| self.pass_path(round.round)),
+            model: self.state.is_finished.then(|| self.directory.join("model.json")),
+            spent: self.state.rounds.iter().filter_map(|round| round.rho).sum(),
+            privacy: self.run.privacy.clone(),
+        }
+    }
+
+    /// The number of rounds, where it is known: EM asks as often as it needs to.
+    fn expected_rounds(&self) -> Option<u32> {
+        if self.state.is_finished {
+            return Some(self.state.rounds.len() as u32);
+        }
+        let schema = self.run.schema.as_deref().or(self.state.schema.as_deref())?;
+        let agreed = u32::from(self.run.schema.is_none());
+        if self.run.privacy.is_some() {
+            return Some(private_run::n_rounds(schema, self.run.learn.parameters.method) + agreed);
+        }
+        let is_continuous = schema.columns().iter().all(|column| column.kind.labels().is_none());
+        match self.run.learn.parameters.method {
+            ParameterMethod::None => Some(1 + agreed),
+            ParameterMethod::Moments | ParameterMethod::Auto
+                if is_continuous && self.run.learn.parameters.hidden_states.fixed().is_none() =>
+            {
+                None
+            }
+            ParameterMethod::Moments if schema.columns().iter().all(|column| column.kind.n_states() == Some(2)) => {
+                Some(6 + agreed)
+            }
+            _ => None,
+        }
+    }
+
+    fn pass_path(&self, round: u32) -> PathBuf {
+        self.directory.join(format!("round-{round}.pass"))
+    }
+
+    /// Where a site's part of a round is kept.
+    fn part(&self, round: &RoundStatus, site: &str) -> PathBuf {
+        self.directory.join("parts").join(format!("round-{}.{}.{site}.part", round.round, round.attempt))
+    }
+
+    /// The sites whose parts of the round are here.
+    fn received(&self, round: &RoundStatus) -> BTreeSet<String> {
+        let Ok(entries) = fs::read_dir(self.directory.join("parts")) else { return BTreeSet::new() };
+        let prefix = format!("round-{}.{}.", round.round, round.attempt);
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let site = |name: &str| Some(name.strip_prefix(&prefix)?.strip_suffix(".part")?.to_owned());
+        names.filter_map(|name| site(&name)).filter(|site| !round.without.contains(site)).collect()
+    }
+
+    /// The parts, each of which fits the open round.
+    fn checked<'p>(&self, paths: &'p [PathBuf], open: &RoundStatus) -> Result<Vec<(&'p PathBuf, PartFile)>> {
+        let mut files: Vec<(&PathBuf, PartFile)> = Vec::new();
+        for path in paths {
+            let file = PartFile::read(path)?;
+            let header = &file.header;
+            let refused = |problem: String| Err(Error::data(Place::file(path), problem));
+            if header.run != self.run.id {
+                return refused(format!("it belongs to another run, {}; this one is {}", header.run, self.run.id));
+            }
+            if header.round != open.round {
+                self.check_old(&file, path)?;
+            }
+            if header.attempt != open.attempt || header.pass != open.digest {
+                return refused(format!(
+                    "it answers attempt {} of round {}, and attempt {} is asked now; answer {} again",
+                    header.attempt,
+                    open.round,
+                    open.attempt,
+                    self.pass_path(open.round).display()
+                ));
+            }
+            site::check_name(&header.site).map_err(|error| error.in_file(path))?;
+            if open.without.contains(&header.site) || !(self.state.sites.is_empty() || self.state.sites.contains(&header.site)) {
+                return refused(format!(
+                    "{:?} takes no part in this round; the sites are {}",
+                    header.site,
+                    self.state.sites.join(", ")
+                ));
+            }
+            if let Some((first, _)) = files.iter().find(|(_, other)| other.header.site == header.site) {
+                return refused(format!("{} is also a part of {:?}; a site answers once", first.display(), header.site));
+            }
+            let kept = self.part(open, &header.site);
+            if kept.exists() && fs::read(&kept).map_err(Error::io("read", &kept))? != file.bytes {
+                return refused(format!("{:?} has already sent another answer to this round; the first one counts", header.site));
+            }
+            if header.masked == self.run.keys.is_empty() && open.pass != SCHEMA_PASS {
+                return refused("parts of this run must be masked, or none of them".to_owned());
+            }
+            if open.pass != SCHEMA_PASS && !header.masked {
+                let name = passes::name_of(&file.content).map_err(|error| error.in_file(path))?;
+                if name != open.pass {
+                    return refused(format!("it holds the pass {name}, and round {} asks for {}", open.round, open.pass));
+                }
+            }
+            files.push((path, file));
+        }
+        Ok(files)
+    }
+
+    /// Fails for a part of a round that is over, or that was not asked.
+    fn check_old(&self, file: &PartFile, path: &Path) -> Result<()> {
+        let header = &file.header;
+        if header.run != self.run.id {
+            let problem = format!("it belongs to another run, {}; this one is {}", header.run, self.run.id);
+            return Err(Error::data(Place::file(path), problem));
+        }
+        let known = self.state.rounds.iter().find(|round| round.round == header.round);
+        let problem = match known {
+            Some(round) if round.answered.contains_key(&header.site) => {
+                format!("round {} is over, and the answer of {:?} is in it already", header.round, header.site)
+            }
+            Some(_) => format!("round {} is over; {:?} was left out of it", header.round, header.site),
+            None => format!("round {} was not asked yet", header.round),
+        };
+        let now = self.state.rounds.last().filter(|round| !round.is_complete);
+        let now = now.map(|round| format!("; answer {} now", self.pass_path(round.round).display())).unwrap_or_default();
+        Err(Error::data(Place::file(path), problem + &now))
+    }
+
+    /// Asks the same pass again, of fewer sites.
+    fn asked_again(&mut self, mut round: RoundStatus) -> Result<Step> {
+        if self.state.sites.len() < masks::LEAST_SITES {
+            let problem = format!("masks need at least {} sites; wait for the others", masks::LEAST_SITES);
+            return Err(Error::option("federate.without", problem));
+        }
+        let pass = PassFile::read(&self.pass_path(round.round))?;
+        round.attempt += 1;
+        let header = PassHeader { attempt: round.attempt, ..self.header(&round.pass, round.round) };
+        let bytes = envelope::write("pass", &header, &pass.wire)?;
+        round.digest = envelope::digest(&bytes);
+        let path = self.pass_path(round.round);
+        *self.state.rounds.last_mut().expect("a round is open") = round;
+        // The state first: parts of the old attempt are then refused, and the pass can be written again.
+        self.store_state()?;
+        store(&path, &bytes)?;
+        Ok(Step::Round(path))
+    }
+
+    fn header(&self, pass: &str, round: u32) -> PassHeader {
+        let schema = self.run.schema.clone().or_else(|| self.state.schema.clone());
+        let is_schema = pass == SCHEMA_PASS;
+        let keys = self.run.keys.iter().filter(|(site, _)| self.state.sites.contains(site) && !is_schema);
+        PassHeader {
+            version: PROGRAM.to_owned(),
+            run: self.run.id.clone(),
+            round,
+            attempt: 1,
+            pass: pass.to_owned(),
+            sites: self.state.sites.clone(),
+            schema: if is_schema { None } else { schema },
+            keys: keys.map(|(site, key)| (site.clone(), key.clone())).collect(),
+            privacy: self.run.privacy.as_ref().map(Privacy::of_pass),
+        }
+    }
+
+    /// Merges the parts of a round, in the order of the sites' names, into the journal.
+    fn merge(&mut self, open: &RoundStatus, sites: &BTreeSet<String>) -> Result<()> {
+        let pass = PassFile::read(&self.pass_path(open.round))?;
+        let mut files = Vec::new();
+        for site in sites {
+            let path = self.part(open, site);
+            files.push((site.clone(), PartFile::read(&path)?));
+        }
+        let mut state = self.state.clone();
+        let mut rho = None;
+        if open.pass == SCHEMA_PASS {
+            let read = |(site, file): &(String, PartFile)| {
+                let schema: Schema = serde_json::from_slice(&file.content)
+                    .map_err(|error| Error::data(Place::default(), format!("the columns of {site} cannot be read: {error}")))?;
+                Ok((site.clone(), schema))
+            };
+            let schemas = files.iter().map(read).collect::<Result<Vec<_>>>()?;
+            state.schema = Some(Arc::new(schema_round::joined(&schemas)?));
+        } else {
+            let contents: Vec<&[u8]> = files.iter().map(|(_, file)| &file.content[..]).collect();
+            let answer =
+                if self.run.keys.is_empty() { passes::merge(&contents)? } else { masks::unmasked(&pass.wire, &contents)? };
+            if self.run.privacy.is_some() {
+                rho = Some(private_run::cost_of(&pass.wire)?);
+            }
+            self.journal.put("pass", &pass.wire, &answer)?;
+        }
+        let round = state.rounds.last_mut().expect("a round is open");
+        *round = open.clone();
+        round.answered = files.iter().map(|(site, file)| (site.clone(), file.header.rows)).collect();
+        round.rho = rho;
+        round.is_complete = true;
+        if state.sites.is_empty() {
+            state.sites = sites.iter().cloned().collect();
+        }
+        self.state = state;
+        self.store_state()?;
+        for (site, _) in &files {
+            // What stays is a copy of a merged part.
+            let _ = fs::remove_file(self.part(open, site));
+        }
+        Ok(())
+    }
+
+    /// Runs the learner until it asks for a pass that is not answered, or to its end.
+    fn advanced(&self, observer: &dyn Observer) -> Result<Advanced> {
+        let Some(schema) = self.run.schema.clone().or_else(|| self.state.schema.clone()) else {
+            return Ok(Advanced::Pass(SCHEMA_PASS.to_owned(), Vec::new()));
+        };
+        let unanswered: Mutex<Option<Vec<u8>>> = Mutex::new(None);
+        let answer = |pass: &[u8]| match self.journal.get("pass", pass)? {
+            Some(answer) => Ok(answer),
+            None => {
+                *unanswered.lock().unwrap_or_else(PoisonError::into_inner) = Some(pass.to_vec());
+                Err(Error::data(Place::default(), "no site has answered this pass yet"))
+            }
+        };
+        let rows = RemoteRows::new(Arc::clone(&schema), None, answer);
+        let tree = self.run.tree.as_deref().map(Tree::from_json).transpose()?;
+        let tree = tree.map(|tree| tree_over(&tree, &schema)).transpose()?;
+        let learning = Learning::with_options(self.run.learn.clone()).tree(tree);
+        let learned = match &self.run.privacy {
+            None => learning.run(Source::Rows(&rows), &Unwarned(observer)),
+            Some(privacy) => learning.run_privately(&rows, privacy, &Unwarned(observer)),
+        };
+        let pass = unanswered.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match (pass, learned) {
+            (Some(pass), _) => Ok(Advanced::Pass(passes::name_of(&pass)?.to_owned(), pass)),
+            (None, learned) => learned.map(|learned| Advanced::Model(Box::new(learned))),
+        }
+    }
+
+    /// Writes what the learner came to.
+    fn put(&mut self, next: Advanced, observer: &dyn Observer) -> Result<Step> {
+        match next {
+            Advanced::Pass(name, wire) => {
+                let round = self.state.rounds.len() as u32 + 1;
+                let bytes = envelope::write("pass", &self.header(&name, round), &wire)?;
+                let path = self.pass_path(round);
+                store(&path, &bytes)?;
+                self.state.rounds.push(RoundStatus {
+                    round,
+                    attempt: 1,
+                    pass: name,
+                    digest: envelope::digest(&bytes),
+                    answered: BTreeMap::new(),
+                    without: Vec::new(),
+                    rho: None,
+                    is_complete: false,
+                });
+                self.store_state()?;
+                Ok(Step::Round(path))
+            }
+            Advanced::Model(learned) => {
+                let path = self.directory.join("model.json");
+                learned.file.write(&path)?;
+                self.state.is_finished = true;
+                self.store_state()?;
+                learned.warnings.iter().for_each(|warning| observer.warn(warning));
+                Ok(Step::Finished(path, learned))
+            }
+        }
+    }
+
+    fn store_state(&self) -> Result<()> {
+        self.store_json("state.json", &self.state)
+    }
+
+    fn store_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_vec_pretty(value).map_err(|error| Error::data(Place::default(), error.to_string()))?;
+        store(&self.directory.join(name), &text)
+    }
+}
+
+/// How far the learner came.
+enum Advanced {
+    /// It asks for this pass.
+    Pass(String, Vec<u8>),
+    Model(Box<Learned>),
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read(path).map_err(Error::io("read", path))?;
+    serde_json::from_slice(&text).map_err(|error| Error::format(Place::file(path), "federation run", error.to_string()))
+}
+
+/// The options for rows that stay where they are: no search, and tables by moments unless something else is asked for.
+fn without_rows(options: &mut LearnOptions, is_tree_given: bool, is_private: bool) -> Result<()> {
+    let refused = |option: &str, problem: &str| Err(Error::option(option, problem));
+    if matches!(options.selection.criterion, Some(Criterion::Bic | Criterion::Validation)) {
+        return refused(
+            "selection.criterion",
+            "a search compares models on rows in one place, and the rows stay at their sites; leave it out, and name a learner by `structure.learner` if the default does not suit",
+        );
+    }
+    if options.selection.validation.is_some() {
+        return refused(
+            "selection.validation",
+            "rows are not set aside at sites; leave it out, and score the model at each site",
+        );
+    }
+    if options.selection.effort.is_some_and(|effort| effort != crate::learn::Effort::Quick) {
+        return refused("selection.effort", "there is no search across sites; leave it out");
+    }
+    if options.parameters.hidden_states == crate::learn::HiddenStates::Auto {
+        return refused("parameters.hidden_states", "auto compares models on rows in one place; give a number, such as 2");
+    }
+    if matches!(
+        options.structure.learner,
+        LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping | LearnerName::Levels
+    ) {
+        return refused(
+            "structure.learner",
+            "this learner fits models to rows in one place; use auto, likelihood, clnj or another",
+        );
+    }
+    if is_private
+        && !matches!(options.parameters.method, ParameterMethod::Auto | ParameterMethod::Moments | ParameterMethod::None)
+    {
+        return refused("parameters.method", "every pass costs privacy; use moments, which needs the fewest, or none");
+    }
+    options.selection.criterion = Some(Criterion::None);
+    if options.parameters.method == ParameterMethod::Auto {
+        options.parameters.method = ParameterMethod::Moments;
+    }
+    options.check_for_sites(is_tree_given)
+}
+
+/// Fails if names of sites are not usable as names of files, or keys are not those of the sites.
+fn check_sites(sites: &[String], keys: &BTreeMap<String, String>) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for name in sites {
+        site::check_name(name)?;
+        if !seen.insert(name) {
+            return Err(Error::option("federate.sites", format!("{name:?} is listed twice")));
+        }
+    }
+    if keys.is_empty() {
+        return Ok(());
+    }
+    if keys.len() < masks::LEAST_SITES {
+        return Err(Error::option("federate.keys", format!("masks need at least {} sites", masks::LEAST_SITES)));
+    }
+    if !sites.is_empty() && !(seen.len() == keys.len() && keys.keys().all(|site| seen.contains(site))) {
+        return Err(Error::option("federate.keys", "the keys are not those of the sites; give one for each"));
+    }
+    Ok(())
+}
