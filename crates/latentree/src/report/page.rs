@@ -88,14 +88,6 @@ impl PageOptions {
         self
     }
 
-    pub(super) fn title(&self) -> &str {
-        &self.title
-    }
-
-    pub(super) fn named_data(&self) -> Option<&str> {
-        self.data_name.as_deref()
-    }
-
     /// Adds a stage of learning and its seconds.
     #[must_use]
     pub fn stage(mut self, name: impl Into<String>, seconds: f64) -> Self {

@@ -85,7 +85,7 @@ fn spectrum(edge: &SpectralEdge) -> String {
 fn fit(model: &SpectralModel, rows: &dyn Rows, options: &PageOptions, observer: &dyn Observer) -> Result<String> {
     let score = Evaluator::new(model).score(&mut *rows.open()?, observer, |_, _| Ok(()))?;
     let mut out = String::from("<h2>Fit</h2>\n");
-    let named = options.named_data().map(|name| format!(" of {}", escaped(name))).unwrap_or_default();
+    let named = options.shown_data_name().map(|name| format!(" of {}", escaped(name))).unwrap_or_default();
     let share = 100.0 * score.clipped_rows as f64 / score.rows.max(1) as f64;
     _ = writeln!(
         out,

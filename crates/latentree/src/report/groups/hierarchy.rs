@@ -85,9 +85,10 @@ pub(in crate::report) fn covering(model: &LatentTree, most: usize) -> Vec<NodeIx
     let (observed, hidden): (Vec<NodeIx>, Vec<NodeIx>) = tree.node_ixs().partition(|&node| tree.is_observed(node));
     let mut places = vec![None; tree.n_nodes()];
     observed.iter().enumerate().for_each(|(place, node)| places[node.get()] = Some(place as u32));
-    let says = walks.all(&hidden, &places, &walks.scales());
+    let themes: Vec<Theme> = hidden.iter().map(|&node| Theme::whole(node)).collect();
+    let says = walks.all(&themes, &places, &walks.scales());
     let candidates: Vec<usize> = (0..hidden.len()).collect();
-    let chosen = greedy(&says, &candidates, &mut vec![0.0; observed.len()], most);
+    let chosen = greedy(&says, |it| it, &candidates, &mut vec![0.0; observed.len()], most);
     chosen.into_iter().map(|choice| hidden[choice.candidate]).collect()
 }
 
