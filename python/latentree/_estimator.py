@@ -633,7 +633,7 @@ class LatentTree(TransformerMixin, DensityMixin, BaseEstimator):
     def groups_(self) -> Any:
         """The groups of variables as a data frame, from broad to fine: a row for each, with the name and the label of its hidden variable,
         its level (1 is broad) and the group around it, the share of rows in the states that the group is about, support, a
-        description and its variables, those that it explains best first."""
+        description and its variables, the most informative first."""
         return _meaning.groups(self._fitted())
 
     @property

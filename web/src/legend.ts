@@ -19,7 +19,7 @@ export function drawLegend(view: View, groups: Groups, open: (group: number) => 
       element("span", { class: "dot hidden-node" }),
       `hidden. ${strength}${isDashed ? " Dashed: support below 50%." : ""}${groups.all.length > 0 ? "" : " Colours: branches."}`,
     );
-  } else if (view === "map") signs.append(`Colour: broad group. Bar: share of rows. Where there is room, groups of more variables are taller. ${sure}`);
+  } else if (view === "map") signs.append(`Colour: broad group. Bar: share of rows. Taller: more variables. ${sure}`);
   else signs.append(`${sure}Nats: what the group tells about its variables, in all.`);
   const chips = groups.broad.map((group) =>
     element(

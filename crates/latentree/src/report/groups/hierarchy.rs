@@ -32,7 +32,8 @@ pub(super) struct Found {
     pub(super) level: usize,
     /// Index of the enclosing group.
     pub(super) parent: Option<usize>,
-    /// Observed nodes and the group's information about them in nats; those of which it explains the largest share come first.
+    /// Observed nodes and the group's information about them in nats. The most informative come first or, in larger trees, those of
+    /// which the group explains the largest share.
     pub(super) variables: Vec<(NodeIx, f64)>,
     /// Hidden nodes, its own first.
     pub(super) hidden: Vec<NodeIx>,
@@ -93,10 +94,14 @@ pub(in crate::report) fn covering(model: &LatentTree, most: usize) -> Vec<NodeIx
 }
 
 impl Hierarchy<'_> {
+    fn is_small(&self) -> bool {
+        self.hidden.len() <= FEW_HIDDEN
+    }
+
     fn broad(&mut self) {
         let mut covered = vec![0.0; self.observed.len()];
         let candidates: Vec<usize> = (0..self.themes.len()).collect();
-        let is_small = self.hidden.len() <= FEW_HIDDEN;
+        let is_small = self.is_small();
         let most = if is_small { FEW_HIDDEN } else { *BROAD.end() };
         let mut chosen: Vec<Choice> = greedy(&self.says, |it| self.owners[it], &candidates, &mut covered, most);
         if !is_small {
@@ -219,9 +224,12 @@ impl Hierarchy<'_> {
     }
 
     fn push(&mut self, centre: Option<usize>, level: usize, parent: Option<usize>, share: &Share) {
-        let mut variables = share.variables.clone();
-        variables.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        let variables = variables.into_iter().map(|(variable, share)| self.in_nats(variable, share)).collect();
+        let mut variables: Vec<((NodeIx, f64), f64)> =
+            share.variables.iter().map(|&(variable, share)| (self.in_nats(variable, share), share)).collect();
+        // Of a long list only the first are read: they should be typical of the group rather than common.
+        let key = |it: &((NodeIx, f64), f64)| if self.is_small() { it.0.1 } else { it.1 };
+        variables.sort_by(|a, b| key(b).total_cmp(&key(a)).then(a.0.0.cmp(&b.0.0)));
+        let variables = variables.into_iter().map(|it| it.0).collect();
         self.found.push(Found {
             theme: centre.map(|it| self.themes[it].clone()),
             level,

@@ -66,8 +66,9 @@ pub struct Group {
     pub level: usize,
     /// Index of the enclosing group in [`Groups::all`].
     pub parent: Option<usize>,
-    /// Observed nodes, including those of finer groups, and the information of the group about them in nats. Variables of which it
-    /// explains the largest share come first; a share of the entropy, which for variables rarer than 2% counts as that of 2%.
+    /// Observed nodes, including those of finer groups, and the information of the group about them in nats, most informative first. In
+    /// trees of more than 12 hidden nodes, variables of which the group explains the largest share come first; a share of the entropy,
+    /// which for variables rarer than 2% counts as that of 2%.
     ///
     /// Groups of the same level do not share variables.
     pub variables: Vec<(NodeIx, f64)>,

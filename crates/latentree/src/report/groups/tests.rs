@@ -220,7 +220,7 @@ fn with_months() -> LatentTree {
         tables.push((leaf, Table::new(2, rows.collect())));
     }
     for theme in 0..18 {
-        let hidden = tree.add_hidden(&format!("theme{theme}")).unwrap();
+        let hidden = tree.add_hidden(format!("theme{theme}")).unwrap();
         tree.connect(months, hidden, None).unwrap();
         tables.push((hidden, Table::new(2, (0..8).flat_map(|_| [0.8, 0.2]).collect())));
         for word in 0..5 {
