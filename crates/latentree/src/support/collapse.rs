@@ -54,14 +54,14 @@ impl Collapse {
     /// How the surroundings of an edge are to change. A split that the data refute gives way to the arrangement that they prefer, but not in a tree that was
     /// given or in which the user chose what is taken out.
     fn change(self, test: &SplitTest) -> Option<Change<'_>> {
-        let is_removed = self.removes(test);
+        let is_removal = self.removes(test);
+        let merge = is_removal.then_some(Change { test, local: test.merge.as_ref(), gain: test.merged_bic, is_removal });
+        let least = merge.as_ref().map_or(LEAST_GAIN, |merge| merge.gain.max(LEAST_GAIN));
         match &test.better {
-            Some((local, gain))
-                if self == Self::ByDefault && *gain > LEAST_GAIN.max(if is_removed { test.merged_bic } else { 0.0 }) =>
-            {
+            Some((local, gain)) if self == Self::ByDefault && test.support < WEAK && *gain > least => {
                 Some(Change { test, local: Some(local), gain: *gain, is_removal: false })
             }
-            _ => is_removed.then_some(Change { test, local: test.merge.as_ref(), gain: test.merged_bic, is_removal: true }),
+            _ => merge,
         }
     }
 }
@@ -196,8 +196,10 @@ impl Bench<'_> {
         let before = if is_certain || chosen.is_empty() { f64::NEG_INFINITY } else { bic(model, self.evidence, observer)? };
         let by_gain = |a: &&Change<'_>, b: &&Change<'_>| a.gain.total_cmp(&b.gain).then(b.test.ends.cmp(&a.test.ends));
         let best: Vec<Change<'_>> = chosen.iter().max_by(by_gain).into_iter().copied().collect();
-        // All of them, or else the one that looks best.
-        for changes in [chosen, best].iter().filter(|changes| !changes.is_empty()) {
+        let removals: Vec<Change<'_>> = chosen.iter().filter(|change| change.is_removal).copied().collect();
+        let removals = if removals.len() < chosen.len() { removals } else { Vec::new() };
+        // All of them, or else the one that looks best, or else merges alone.
+        for changes in [chosen, best, removals].iter().filter(|changes| !changes.is_empty()) {
             let found = self.changed(model, changes, options, observer)?;
             let n_merged = changes.iter().filter(|change| change.is_removal).count();
             let least = if n_merged == changes.len() { before - SLACK * before.abs() } else { before + LEAST_GAIN };

@@ -350,7 +350,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     let (kept, first_sweeps, sweeps) = match search.effort {
         _ if size > VERY_LARGE => (1, 1, 1),
         _ if n_variables > WIDE => (1, 1, if search.effort == Effort::Thorough { 40 } else { 10 }),
-        // One sweep does not tell which start ends best: half of a table ended 3,000 nats below the other half.
+        // One sweep does not tell which start ends best.
         _ if size > LARGE => (3, 1, if search.effort == Effort::Thorough { 40 } else { 10 }),
         Effort::Thorough => (8, 2, 40),
         _ if size < SMALL => (8, 2, 25),
