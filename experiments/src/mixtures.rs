@@ -1,5 +1,5 @@
-//! Ruffini 2019: moments of documents (Fig. 3.1), mixtures of binary rows (Fig. 4.1), topics in a hierarchy (Table 5.1) and more clusters
-//! than features (Fig. 6.5). Comparisons with programs in Python are in `experiments/mixtures/peers.py`.
+//! Ruffini 2019: moments of documents (Fig. 3.1), mixtures of binary rows (Fig. 4.1), topics in a hierarchy (Table 5.1) and
+//! more clusters than features (Fig. 6.5). Comparisons with programs in Python are in `experiments/mixtures/peers.py`.
 
 mod binary_rows;
 mod document_moments;

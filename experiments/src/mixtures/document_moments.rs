@@ -1,7 +1,8 @@
-//! Figure 3.1: errors of the second and third moments of documents, weighted by length (Theorem 3.2.1) and equally (Zou et al. 2013).
+//! Figure 3.1: errors of the second and third moments of documents, weighted by length (Theorem 3.2.1) and equally (Zou et
+//! al. 2013).
 //!
-//! d = 100 words, k = 5 topics, lengths 3 to 100; topics and weights uniform, scaled. The third moment is measured on all triples of the
-//! first 20 words.
+//! d = 100 words, k = 5 topics, lengths 3 to 100; topics and weights uniform, scaled. The third moment is measured on all
+//! triples of the first 20 words.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
 //! Table 5.1: 400 documents of 200 words about 8 topics whose words form a hierarchy (Fig. 5.1a).
 //!
-//! Cells are 0.7 or 0.1 plus U(0, 0.1), columns scaled; weights uniform, scaled. Length and noise are those of the author's public script.
+//! Cells are 0.7 or 0.1 plus U(0, 0.1), columns scaled; weights uniform, scaled. Length and noise are those of the author's
+//! public script.
 
 use latentree::clusters::{ClusterOptions, Extent, SplitMethod, fit_clusters};
 use latentree::data::{Dataset, Kind};

@@ -7,7 +7,7 @@ use latentree::data::{CachedRows, ReadOptions, Reader, ResultWriter, Value, Weig
 use latentree::format::{Format, ModelFile, OtherModel, export};
 use latentree::mixture::{Agreement, MixtureFamily, MixtureFit, MixtureModel, MixtureOptions, fit_mixture, stability};
 use latentree::model::Provenance;
-use latentree::{Error, MemoryBudget, Result};
+use latentree::{Error, MemoryBudget, Result, counted};
 use serde_json::{Value as Json, json};
 
 use super::files::Files;
@@ -88,7 +88,8 @@ fn show(
     args: &MixtureArgs,
     out: &mut dyn std::io::Write,
 ) -> std::io::Result<()> {
-    writeln!(out, "{} rows, {} components, family {}, method {}", fit.labels.len(), fit.weights.len(), fit.family, fit.method)?;
+    let components = counted(fit.weights.len(), "component");
+    writeln!(out, "{}, {components}, family {}, method {}", counted(fit.labels.len(), "row"), fit.family, fit.method)?;
     for (component, (weight, size)) in fit.weights.iter().zip(&fit.sizes).enumerate() {
         let relevant = &fit.relevant[component];
         let shown = relevant[..relevant.len().min(SHOWN)].join(", ");

@@ -132,3 +132,18 @@ fn hierarchies_are_made_applied_to_new_rows_and_exported() {
         assert!(outcome.stderr.contains("hierarchy"), "{arguments}: {}", outcome.stderr);
     }
 }
+
+#[test]
+fn mixtures_topics_and_hierarchies_have_pages_of_groups() {
+    let folder = folder();
+    folder.json("mixture docword.a.txt --names vocab.txt -k 2 --family single-topic -o star.json");
+    folder.json("mixture docword.a.txt --names vocab.txt -k 2 --family lda -o topics.json");
+    folder.json("cluster docword.a.txt --names vocab.txt --leaves 2 --family single-topic -o tree.json");
+    for model in ["star", "topics", "tree"] {
+        folder.json(&format!("report {model}.json docword.a.txt --names vocab.txt -o {model}.html"));
+        let page = folder.read(&format!("{model}.html"));
+        let page = String::from_utf8(page).unwrap();
+        assert!(page.contains("id=\"clusters-data\"") && page.contains("\"goal\""), "{model}");
+        folder.json(&format!("report {model}.json -o alone.html"));
+    }
+}

@@ -94,7 +94,8 @@ pub struct ClusterOptions {
     pub extent: Extent,
     /// How two sides are told apart.
     pub method: SplitMethod,
-    /// Distribution of the rows of a cluster, for `sidiwo`, EM and the gain of a split; by default what the kinds of columns suggest.
+    /// Distribution of the rows of a cluster, for `sidiwo`, EM and the gain of a split; by default what the kinds of columns
+    /// suggest.
     pub family: Option<MixtureFamily>,
     /// Whether EM refines each split.
     pub em: bool,

@@ -39,8 +39,8 @@ struct Plane {
 }
 
 impl Splitter<'_> {
-    /// Rules that may split these rows of the table: one, or one for each of a few directions of numbers; none if the moments do not tell two
-    /// sides apart.
+    /// Rules that may split these rows of the table: one, or one for each of a few directions of numbers; none if the moments
+    /// do not tell two sides apart.
     pub(super) fn rules(&self, rows: &[u32], all: &Sums) -> Vec<SplitRule> {
         let corrected = self.method == SplitMethod::Model && self.family.is_counts();
         let planes = if self.affine { self.affine_planes(rows, all) } else { self.plane(rows, corrected).into_iter().collect() };

@@ -119,9 +119,9 @@ impl Accumulator for WordPairs {
     }
 }
 
-/// The coherence of topics in rows (Mimno et al. 2011; Ruffini 2019, §3.4.2): the higher (the less below 0) the more often their leading words
-/// occur together. `words(topic)` gives the probabilities of the columns in a topic; the [`COHERENCE_WORDS`] most probable are looked at. A
-/// word occurs in a row if its cell is above 0.
+/// The coherence of topics in rows (Mimno et al. 2011; Ruffini 2019, §3.4.2): the higher (the less below 0) the more often
+/// their leading words occur together. `words(topic)` gives the probabilities of the columns in a topic; the
+/// [`COHERENCE_WORDS`] most probable are looked at. A word occurs in a row if its cell is above 0.
 ///
 /// # Errors
 /// Those of the rows.

@@ -41,8 +41,8 @@ impl MixtureFamily {
         }
     }
 
-    /// The family that the kinds of the columns suggest: `poisson` for counts, `gaussian` for numbers, `bernoulli` for binary columns, and
-    /// `categorical` for all others and for a mixture of kinds.
+    /// The family that the kinds of the columns suggest: `poisson` for counts, `gaussian` for numbers, `bernoulli` for binary
+    /// columns, and `categorical` for all others and for a mixture of kinds.
     #[must_use]
     pub fn of(schema: &Schema) -> Self {
         let all = |test: fn(&Kind) -> bool| schema.columns().iter().all(|column| test(&column.kind));

@@ -60,8 +60,8 @@ struct Problem<'a> {
 /// Learns a mixture of components in which columns are independent: from moments, and by EM if asked.
 ///
 /// # Errors
-/// [`Error::Option`] if options do not suit each other or the columns, [`Error::Data`] if rows cannot be learned from, those of the rows,
-/// and [`Error::Cancelled`].
+/// [`Error::Option`] if options do not suit each other or the columns, [`Error::Data`] if rows cannot be learned from, those
+/// of the rows, and [`Error::Cancelled`].
 ///
 /// # Example
 /// ```
@@ -232,7 +232,8 @@ impl Problem<'_> {
             NumberOfComponents::Auto => {
                 let (mut best, mut tried): (Option<Candidate>, Vec<Tried>) = (None, Vec::new());
                 let mut since_best = 0;
-                for k in 1..=supported.min(rank).max(1) {
+                // The noise of a small table hides eigenvalues; BIC judges a few more components than it leaves.
+                for k in 1..=supported.max(PATIENCE + 1).min(rank).max(1) {
                     let candidate = self.candidate(&moment, k)?;
                     tried.push(Tried { components: k, log_likelihood: candidate.log_likelihood, bic: candidate.bic });
                     if best.as_ref().is_none_or(|best| candidate.bic > best.bic) {
@@ -280,7 +281,7 @@ impl Problem<'_> {
                 totals.short, totals.rows
             ));
         }
-        if totals.empty > 0 && self.family != MixtureFamily::Gaussian {
+        if totals.empty > 0 && (self.family.is_counts() || self.family == MixtureFamily::Bernoulli) {
             let what = if self.family.is_topics() { "documents are empty" } else { "rows are all zero" };
             warnings.push(format!("{} {what}: they are labelled by what is most probable without any", totals.empty));
         }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
-/// Agreement of two groupings; all are 1 for the same groups, and about 0 for unrelated ones (but `nmi`, which is above 0 by chance).
+/// Agreement of two groupings; all are 1 for the same groups, and about 0 for unrelated ones (but `nmi`, which is above 0 by
+/// chance).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreement {
     /// Adjusted Rand index (Hubert and Arabie 1985).

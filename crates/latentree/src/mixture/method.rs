@@ -10,7 +10,8 @@ use crate::tensor::Decomposition;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum MixtureMethod {
-    /// SIDIWO: the rotation that makes all slices as diagonal as possible (Ruffini 2019, Algorithm 3), with a recovery that knows the noise.
+    /// SIDIWO: the rotation that makes all slices as diagonal as possible (Ruffini 2019, Algorithm 3), with a recovery that
+    /// knows the noise.
     #[default]
     Sidiwo,
     /// Approximate SVTD (Ruffini 2019, Algorithm 2): SVTD of the raw moments, whatever the family.

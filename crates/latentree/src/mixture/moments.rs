@@ -6,13 +6,13 @@
 //!
 //! (Ruffini 2019, eqs. 1.12–1.14), and from there to probabilities and means.
 //!
-//! - Counts: factorial moments (Proposition 1.2.1), for topics weighted by the lengths of documents (Theorem 3.2.1). Features are divided by
-//!   the roots of their means, which makes the noise of all cells of M₂ alike.
+//! - Counts: factorial moments (Proposition 1.2.1), for topics weighted by the lengths of documents (Theorem 3.2.1). Features
+//!   are divided by the roots of their means, which makes the noise of all cells of M₂ alike.
 //! - Latent Dirichlet allocation (Theorem 3.3.1): `(α₀+1) M₂^α` and `(α₀+1)(α₀+2)/2 · M₃^α` have the weights `ω = α/α₀` of M₁.
-//! - Spherical normal vectors (Hsu and Kakade 2013): with σ² the variance in the directions in which components do not differ, and
-//!   `m = E[x q(x)]` for q the squared deviation along one of them (here the mean over all), `M₂ = E[xxᵀ] − σ²I` and
-//!   `M₃ = E[x⊗x⊗x] − Σ_i (m⊗e_i⊗e_i + e_i⊗m⊗e_i + e_i⊗e_i⊗m)`. Rows are measured from a point beside their mean, in one of these
-//!   directions, so that the means of the components are independent whatever the origin of the data.
+//! - Spherical normal vectors (Hsu and Kakade 2013): with σ² the variance in the directions in which components do not
+//!   differ, and `m = E[x q(x)]` for q the squared deviation along one of them (here the mean over all), `M₂ = E[xxᵀ] − σ²I`
+//!   and `M₃ = E[x⊗x⊗x] − Σ_i (m⊗e_i⊗e_i + e_i⊗m⊗e_i + e_i⊗e_i⊗m)`. Rows are measured from a point beside their mean, in one
+//!   of these directions, so that the means of the components are independent whatever the origin of the data.
 //! - Labels: moments as they are. Those of a column with itself are not of this form, so the result is a start for EM.
 
 use super::MixtureFamily;

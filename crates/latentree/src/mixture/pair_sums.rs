@@ -1,7 +1,7 @@
 //! First and second moments of feature vectors: one pass.
 //!
-//! Up to [`MOST_DENSE`] features the second moment is a matrix. Above that only its products with a few vectors are collected, for a
-//! randomised range finder that makes one pass for each round: d×(k + 8) numbers instead of d×d.
+//! Up to [`MOST_DENSE`] features the second moment is a matrix. Above that only its products with a few vectors are
+//! collected, for a randomised range finder that makes one pass for each round: d×(k + 8) numbers instead of d×d.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -18,8 +18,8 @@ struct Feature {
     deviation: Option<f64>,
 }
 
-/// Relevance `λ ln p + (1 − λ) ln(p / p_overall)` of a feature of probability p in a component (Sievert and Shirley 2014; Ruffini 2019, eqs. 3.8
-/// and 4.12). Nothing is relevant that never happens.
+/// Relevance `λ ln p + (1 − λ) ln(p / p_overall)` of a feature of probability p in a component (Sievert and Shirley 2014;
+/// Ruffini 2019, eqs. 3.8 and 4.12). Nothing is relevant that never happens.
 #[must_use]
 pub fn relevance(probability: f64, overall: f64, lambda: f64) -> f64 {
     if probability <= 0.0 || overall <= 0.0 {
@@ -115,8 +115,8 @@ fn add_emission(schema: &Schema, column: usize, emission: &Emission, weights: &[
     }
 }
 
-/// The names of the most relevant features of a component. Numbers are ranked by their distance from the overall mean, in standard
-/// deviations, and marked with the direction.
+/// The names of the most relevant features of a component. Numbers are ranked by their distance from the overall mean, in
+/// standard deviations, and marked with the direction.
 fn top(features: &[Feature], component: usize, most: usize) -> Vec<String> {
     let mut ranked: Vec<(f64, usize, String)> = Vec::with_capacity(features.len());
     for (ix, feature) in features.iter().enumerate() {

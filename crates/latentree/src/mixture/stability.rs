@@ -11,8 +11,9 @@ use crate::error::{Error, Result};
 /// Rows below which parts of a tenth make no sense.
 const LEAST_ROWS: usize = 20;
 
-/// The stability of a clustering (Ruffini 2019, §6.4.1): rows are clustered twice, each time the same 80% with another 10%, and the adjusted Rand
-/// index of the two clusterings is taken on the rows they share. `cluster` gives a label for every row; the mean of `runs` is returned.
+/// The stability of a clustering (Ruffini 2019, §6.4.1): rows are clustered twice, each time the same 80% with another 10%,
+/// and the adjusted Rand index of the two clusterings is taken on the rows they share. `cluster` gives a label for every row;
+/// the mean of `runs` is returned.
 ///
 /// # Errors
 /// [`Error::Option`] if there are fewer than 20 rows or no runs; those of `cluster` and of the rows.

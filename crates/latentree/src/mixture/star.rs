@@ -41,8 +41,8 @@ pub(crate) fn provenance(options: &MixtureOptions, family: MixtureFamily, method
     provenance
 }
 
-/// Means of counts and shares of labels as a model can have them: not negative, and drawn towards the overall mean by as much as one row
-/// of it would.
+/// Means of counts and shares of labels as a model can have them: not negative, and drawn towards the overall mean by as much
+/// as one row of it would.
 pub(super) fn proper_means(parameters: &Parameters, overall: &[f64], rows: f64, population: bool) -> Matrix {
     let shares: Vec<f64> =
         parameters.weights.iter().map(|weight| if population { 0.0 } else { 1.0 / (1.0 + weight * rows) }).collect();

@@ -85,8 +85,8 @@ fn table(rows: &[(Vec<f64>, f64)], kind: &Kind, sparse: bool) -> Dataset {
     Dataset::from_columns(schema, columns.collect(), Some(weights)).unwrap()
 }
 
-/// All multisets of up to three of d words, with the probability that words drawn from each component, in numbers of these shares, are it.
-/// `moment(words)` is the probability of a sequence of words.
+/// All multisets of up to three of d words, with the probability that words drawn from each component, in numbers of these
+/// shares, are it. `moment(words)` is the probability of a sequence of words.
 fn documents(d: usize, shares: [f64; 4], moment: &dyn Fn(&[usize]) -> f64) -> Vec<(Vec<f64>, f64)> {
     let mut rows: std::collections::BTreeMap<Vec<u8>, f64> = Default::default();
     let mut add = |words: &[usize], share: f64| {
@@ -490,4 +490,25 @@ fn expectation_maximisation_does_not_lower_the_likelihood_and_topics_stay_distri
         fit_mixture(&data, &MixtureOptions::new(NumberOfComponents::Auto).family(MixtureFamily::SingleTopic).em(true), &Silent)
             .unwrap();
     assert_eq!(auto.weights.len(), 3, "{:?}", auto.tried);
+}
+
+#[test]
+fn few_rows_of_labels_show_their_two_classes_though_noise_hides_them_in_the_spectrum() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1000);
+    let rows: Vec<(Vec<f64>, f64)> = (0..118)
+        .map(|_| {
+            let class = rng.random_bool(0.5);
+            ((0..7).map(|_| f64::from(u8::from(rng.random_bool(if class { 0.9 } else { 0.1 })))).collect(), 1.0)
+        })
+        .collect();
+    let fit = fit_mixture(
+        &table(&rows, &Kind::numbered(2), false),
+        &MixtureOptions::new(NumberOfComponents::Auto).family(MixtureFamily::Categorical).em(true),
+        &Silent,
+    )
+    .unwrap();
+    // One class more costs 8 · ½ ln 118 = 19 nats, and explains 21 pairs of correlation 0.64.
+    assert_eq!(fit.weights.len(), 2);
+    assert!(fit.tried.len() > 2);
+    assert!(!fit.warnings.iter().any(|warning| warning.contains("all zero")), "{:?}", fit.warnings);
 }

@@ -1,8 +1,8 @@
 //! EM of the single-topic model: a star of Poisson leaves whose rates sum to the same length L in every topic.
 //!
-//! Given the lengths of documents the likelihood is that of the star less the log-probability of the lengths, which does not depend on the
-//! topics: `ln P(x) = ln P(x | t) + ln Poisson(t; L)`. So posteriors are those of eq. 3.4 of Ruffini (2019), and the M-step is
-//! `μ_ic = Σ γ_c x_i / Σ γ_c t`.
+//! Given the lengths of documents the likelihood is that of the star less the log-probability of the lengths, which does not
+//! depend on the topics: `ln P(x) = ln P(x | t) + ln Poisson(t; L)`. So posteriors are those of eq. 3.4 of Ruffini (2019),
+//! and the M-step is `μ_ic = Σ γ_c x_i / Σ γ_c t`.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Third moments of feature vectors in whitened coordinates: one pass, and no d×d×d array.
 //!
-//! With `y = Wᵀx` and w_i the i-th row of W, sums over rows of `y ⊗ y ⊗ y`, `x_i y` and, where slices are needed, `x_r y yᵀ` give the raw
-//! moments. The third factorial moment takes off what counts share with themselves:
+//! With `y = Wᵀx` and w_i the i-th row of W, sums over rows of `y ⊗ y ⊗ y`, `x_i y` and, where slices are needed, `x_r y yᵀ`
+//! give the raw moments. The third factorial moment takes off what counts share with themselves:
 //!
 //! ```text
 //! T = Σ y⊗y⊗y − Σ_i (w_i⊗w_i⊗s_i + w_i⊗s_i⊗w_i + s_i⊗w_i⊗w_i) + 2 Σ_i m_i w_i⊗w_i⊗w_i            s_i = Σ x_i y,  m_i = Σ x_i

@@ -93,14 +93,13 @@ impl Features {
         }) && next == self.n
     }
 
-    /// The names of features: a column's, or `column=label` of its labels where there are more than two.
+    /// The names of features: a column's, or `column=label` of all labels but the first of a column that is not binary.
     pub(crate) fn names(&self, schema: &Schema) -> Vec<String> {
         let mut names = Vec::with_capacity(self.n);
         for column in schema.columns() {
-            match column.kind.labels() {
-                None => names.push(column.name.clone()),
-                Some([_, _]) => names.push(column.name.clone()),
-                Some(labels) => names.extend(labels.iter().skip(1).map(|label| format!("{}={label}", column.name))),
+            match (column.kind.labels(), &column.kind) {
+                (None, _) | (_, Kind::Binary { .. }) => names.push(column.name.clone()),
+                (Some(labels), _) => names.extend(labels.iter().skip(1).map(|label| format!("{}={label}", column.name))),
             }
         }
         names

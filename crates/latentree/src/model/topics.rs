@@ -17,8 +17,8 @@ const SWEEPS: usize = 80;
 const ROUNDS: usize = 200;
 const SETTLED: f64 = 1e-8;
 
-/// Topics as distributions of words, and the Dirichlet distribution of the shares that documents have of them. It is no tree: every word of
-/// a document has its own topic.
+/// Topics as distributions of words, and the Dirichlet distribution of the shares that documents have of them. It is no tree:
+/// every word of a document has its own topic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopicModel {
     schema: Arc<Schema>,
@@ -112,9 +112,9 @@ impl TopicModel {
         }
     }
 
-    /// The shares of topics in every document of a batch, row by row, by Gibbs sampling of the topics of its words given the topics'
-    /// distributions (Ruffini 2019, Remark 3.3.2): the mean over sweeps of `(n_j + α_j)/(t + α₀)`. The same seed and row give the same
-    /// shares. A document without words has the shares `α_j/α₀`.
+    /// The shares of topics in every document of a batch, row by row, by Gibbs sampling of the topics of its words given the
+    /// topics' distributions (Ruffini 2019, Remark 3.3.2): the mean over sweeps of `(n_j + α_j)/(t + α₀)`. The same seed and
+    /// row give the same shares. A document without words has the shares `α_j/α₀`.
     #[must_use]
     pub fn shares(&self, batch: &Batch, seed: u64) -> Vec<f64> {
         let k = self.n_topics();
@@ -165,9 +165,9 @@ impl TopicModel {
         }
     }
 
-    /// A lower bound of the log-probability of the words of every document of a batch, in their order and given their number: the evidence
-    /// lower bound of mean-field variational inference with the topics as they are (Blei, Ng and Jordan 2003, §5.1–5.2). −∞ for a document
-    /// with a word that no topic has.
+    /// A lower bound of the log-probability of the words of every document of a batch, in their order and given their number:
+    /// the evidence lower bound of mean-field variational inference with the topics as they are (Blei, Ng and Jordan 2003,
+    /// §5.1–5.2). −∞ for a document with a word that no topic has.
     #[must_use]
     pub fn bound(&self, batch: &Batch) -> Vec<f64> {
         (0..batch.n_rows).into_par_iter().map(|row| self.bound_of(batch, row)).collect()

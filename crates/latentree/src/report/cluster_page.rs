@@ -1,8 +1,11 @@
 //! The page of a mixture, of topics or of a hierarchy: groups of rows instead of variables.
 //!
-//! It shows the groups with their sizes and relevant features (those of a hierarchy to open and close), the features that are most
-//! frequent in each (Ruffini 2019, Fig. 4.3b), a sample of rows by group and feature (Fig. 4.3a), and the shares of topics in documents
-//! (Fig. 3.3). The front end is `web/src/clusters`, built into `page/clusters.html`.
+//! It shows the groups with their sizes and relevant features (those of a hierarchy to open and close), the features that are
+//! most frequent in each (Ruffini 2019, Fig. 4.3b), a sample of rows by group and feature (Fig. 4.3a), and the shares of
+//! topics in documents (Fig. 3.3). The front end is `web/src/clusters`, built into `page/clusters.html`.
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -90,7 +93,8 @@ struct Group {
     /// Its share of all rows.
     share: Option<f64>,
     relevant: Vec<String>,
-    /// Features by falling frequency: place in `features`, share of the group's rows that have it (the mean of a number), the same of all.
+    /// Features by falling frequency: place in `features`, share of the group's rows that have it (the mean of a number), the
+    /// same of all.
     frequent: Vec<(usize, f64, f64)>,
 }
 
@@ -129,12 +133,12 @@ struct Payload {
     sample: Option<Sample>,
 }
 
-/// The page of a mixture, of topics or of a hierarchy. With data, which must have the model's schema, it shows what is frequent in each
-/// group and a sample of rows; the data are read twice.
+/// The page of a mixture, of topics or of a hierarchy. With data, which must have the model's schema, it shows what is
+/// frequent in each group and a sample of rows; the data are read twice.
 ///
 /// # Errors
-/// [`Error::Mismatch`] for data of another schema, [`Error::Data`] for missing cells where the model needs complete rows, those of the
-/// rows, and [`Error::Cancelled`].
+/// [`Error::Mismatch`] for data of another schema, [`Error::Data`] for missing cells where the model needs complete rows,
+/// those of the rows, and [`Error::Cancelled`].
 pub fn cluster_page(
     model: Grouping<'_>,
     data: Option<&dyn Rows>,

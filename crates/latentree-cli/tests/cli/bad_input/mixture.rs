@@ -56,6 +56,7 @@ pub(super) fn cases() -> Vec<Case> {
         counts("leaves by name", "cluster counts.csv --leaves few -o t.json").says(["--leaves", "auto"]),
         counts("unknown split", "cluster counts.csv --depth 2 --method kmeans -o t.json").says(["--method", "d-sidiwo"]),
         counts("unknown family of clusters", "cluster counts.csv --depth 2 --family x -o t.json").says(["--family"]),
+        counts("clusters of mixed documents", "cluster counts.csv --depth 2 --family lda -o t.json").says(["--family", "single-topic"]),
         counts("empty clusters", "cluster counts.csv --depth 2 --min-size 0 -o t.json").says(["--min-size"]),
         counts("hierarchy as newick", "cluster counts.csv --depth 2 -o t.nwk").says(["-o", "export"]),
         case("missing cells in clusters", "cluster d.csv --depth 2 --kind *=binary -o t.json").file("d.csv", "a,b\n1,\n0,1\n1,1\n").says(["missing"]),
