@@ -8,7 +8,7 @@ patients = spark.read.csv("examples/clinic.csv", header=True, inferSchema=True).
 # [start:fit]
 from latentree.spark import SparkLatentTree
 
-model = SparkLatentTree(features_cols=patients.columns, structure="clnj").fit(patients)
+model = SparkLatentTree(features_cols=patients.columns, structure="clnj", em_iterations=5).fit(patients)
 print(model.summary)
 for hidden, items in list(model.tree.items(n=3).items())[:4]:
     print(hidden, *items)
