@@ -16,7 +16,8 @@ for hidden, items in list(model.tree.items(n=3).items())[:4]:
 
 # [start:transform]
 print(round(model.score(patients), 4))
-model.transform(patients).selectExpr("copd", "asthma", "round(`h1=1`, 3) as h1", "round(log_likelihood, 2) as fit").show(3)
+rows = model.transform(patients).orderBy("log_likelihood")
+rows.selectExpr("copd", "asthma", "round(`h1=1`, 3) as h1", "round(log_likelihood, 2) as fit").show(3)
 # [end:transform]
 
 # [start:save]
