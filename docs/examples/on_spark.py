@@ -8,7 +8,7 @@ patients = spark.read.csv("examples/clinic.csv", header=True, inferSchema=True).
 # [start:fit]
 from latentree.spark import SparkLatentTree
 
-model = SparkLatentTree(features_cols=patients.columns, structure="clnj").fit(patients)
+model = SparkLatentTree(features_cols=patients.columns, structure="clnj", em_iterations=5).fit(patients)
 print(model.summary)
 for hidden, items in list(model.tree.items(n=3).items())[:4]:
     print(hidden, *items)
@@ -16,7 +16,8 @@ for hidden, items in list(model.tree.items(n=3).items())[:4]:
 
 # [start:transform]
 print(round(model.score(patients), 4))
-model.transform(patients).selectExpr("copd", "asthma", "round(`h1=1`, 3) as h1", "round(log_likelihood, 2) as fit").show(3)
+rows = model.transform(patients).orderBy("log_likelihood")
+rows.selectExpr("copd", "asthma", "round(`h1=1`, 3) as h1", "round(log_likelihood, 2) as fit").show(3)
 # [end:transform]
 
 # [start:save]

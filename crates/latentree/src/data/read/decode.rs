@@ -42,6 +42,7 @@ impl Decoder {
             Self::Labels(table) => {
                 let code = match cell {
                     Cell::Text(&[byte]) if table.by_byte[usize::from(byte)] != UNKNOWN => table.by_byte[usize::from(byte)],
+                    Cell::Number(value) if table.whole(value) != UNKNOWN => table.whole(value),
                     _ => table.find(cell)?,
                 };
                 match data {
@@ -113,6 +114,8 @@ fn above_zero(value: f64) -> Result<f64, String> {
 pub(super) struct LabelTable {
     labels: Vec<String>,
     by_byte: [u32; 256],
+    /// Codes of the whole numbers from 0 to 255, as `by_number` has them: most columns of numbers need no hash.
+    by_whole: [u32; 256],
     by_text: HashMap<Box<[u8]>, u32>,
     /// Codes by number, where no two labels are the same number: `1.0` finds the label `1`.
     by_number: HashMap<u64, u32>,
@@ -143,11 +146,22 @@ impl LabelTable {
         if !numbers_are_unique {
             by_number.clear();
         }
+        let mut by_whole = [UNKNOWN; 256];
+        for (whole, code) in by_whole.iter_mut().enumerate() {
+            *code = by_number.get(&number_key(whole as f64)).copied().unwrap_or(UNKNOWN);
+        }
         if by_byte[usize::from(b'?')] == UNKNOWN {
             by_byte[usize::from(b'?')] = MISSING_CODE;
         }
         let unseen = (unseen == UnseenPolicy::Missing).then(LabelTally::default);
-        Self { labels: labels.to_vec(), by_byte, by_text, by_number, other, last: (Vec::new(), MISSING_CODE), unseen }
+        Self { labels: labels.to_vec(), by_byte, by_whole, by_text, by_number, other, last: (Vec::new(), MISSING_CODE), unseen }
+    }
+
+    /// The code of a whole number from 0 to 255, if it is a label.
+    #[inline]
+    fn whole(&self, value: f64) -> u32 {
+        let whole = value as u8;
+        if f64::from(whole) == value { self.by_whole[usize::from(whole)] } else { UNKNOWN }
     }
 
     fn find(&mut self, cell: Cell<'_>) -> Result<u32, String> {
