@@ -1,6 +1,7 @@
 //! The program from end to end: what it prints, what it writes, how it ends.
 
 mod bad_input;
+mod federate;
 mod files;
 mod groups;
 mod harness;
