@@ -7,13 +7,14 @@ from latentree import LatentTree, Moments
 
 north = Moments(kind="binary").update(pd.read_csv("north.csv"))
 south = Moments(kind="binary").update(pd.read_csv("south.csv"))
+west = Moments(kind="binary").update(pd.read_csv("west.csv"))
 message = pickle.dumps(south)  # what travels: sums over pairs of columns, no rows
-both = north + pickle.loads(message)
-print(both, f"{len(message)} bytes sent")
+everything = north + pickle.loads(message) + west
+print(everything, f"{len(message)} bytes sent")
 # [end:moments]
 
 # [start:fit]
-tree = LatentTree().fit(both)
+tree = LatentTree().fit(everything)
 for hidden, items in tree.items(n=4).items():
     print(hidden, *items)
 # [end:fit]

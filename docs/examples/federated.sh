@@ -38,7 +38,7 @@ latentree score run/model.json examples/clinic.csv
 for site in north south west; do latentree federate keygen $site > log.txt; done
 latentree federate start masked --schema columns.json --structure clnj --keys north.pub south.pub west.pub > log.txt
 for site in north south west; do
-  latentree federate answer masked/round-1.pass $site.csv --site $site --mask $site.key --record $site.masked.json -o $site.part | grep numbers
+  latentree federate answer masked/round-1.pass $site.csv --site $site --mask $site.key --record $site.masked.json -o $site.part | grep '^numbers'
 done
 latentree federate next masked north.part south.part west.part
 # [end:masks]
@@ -60,6 +60,7 @@ latentree federate status private
 # [start:moments]
 latentree moments north.csv --kind '*=binary' -o north.moments
 latentree moments south.csv --kind '*=binary' -o south.moments
-latentree merge north.moments south.moments -o both.moments
-latentree learn both.moments -o both.json | head -6
+latentree moments west.csv --kind '*=binary' -o west.moments
+latentree merge north.moments south.moments west.moments -o all.moments
+latentree learn all.moments -o all.json | head -6
 # [end:moments]

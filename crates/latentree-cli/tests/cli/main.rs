@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod clinical;
+mod federate;
 mod files;
 mod groups;
 mod harness;

@@ -160,7 +160,9 @@ impl Federation {
             })?;
             privacy.check(schema)?;
         }
-        if fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()) {
+        // What a start that was killed leaves behind holds nothing.
+        let is_foreign = |entry: fs::DirEntry| !["answers", "parts"].iter().any(|name| entry.file_name() == *name);
+        if fs::read_dir(directory).is_ok_and(|entries| entries.filter_map(std::result::Result::ok).any(is_foreign)) {
             let problem = "the directory is not empty; choose another for a new run, or go on with `federate next`";
             return Err(Error::data(Place::file(directory), problem));
         }
@@ -238,9 +240,13 @@ impl Federation {
             return Err(Error::data(Place::file(&self.directory), problem));
         }
         let Some(open) = self.state.rounds.last().filter(|round| !round.is_complete).cloned() else {
-            // A command was killed between two rounds.
-            if let Some(part) = parts.first() {
-                self.check_old(&PartFile::read(part)?, part)?;
+            // A command was killed between two rounds. Its parts are merged already.
+            for part in parts {
+                let file = PartFile::read(part)?;
+                let is_merged = |round: &RoundStatus| round.round == file.header.round && round.digest == file.header.pass;
+                if file.header.run != self.run.id || !self.state.rounds.iter().any(is_merged) {
+                    self.check_old(&file, part)?;
+                }
             }
             let next = self.advanced(observer)?;
             return self.put(next, observer);
@@ -300,7 +306,8 @@ impl Federation {
             missing,
             pass: open.map(|round| self.pass_path(round.round)),
             model: self.state.is_finished.then(|| self.directory.join("model.json")),
-            spent: self.state.rounds.iter().filter_map(|round| round.rho).sum(),
+            // An empty sum of floats is −0.
+            spent: self.state.rounds.iter().filter_map(|round| round.rho).fold(0.0, |sum, rho| sum + rho),
             privacy: self.run.privacy.clone(),
         }
     }
@@ -432,9 +439,9 @@ impl Federation {
         round.digest = envelope::digest(&bytes);
         let path = self.pass_path(round.round);
         *self.state.rounds.last_mut().expect("a round is open") = round;
-        // The state first: parts of the old attempt are then refused, and the pass can be written again.
-        self.store_state()?;
+        // The pass first: a command that is killed in between can be repeated.
         store(&path, &bytes)?;
+        self.store_state()?;
         Ok(Step::Round(path))
     }
 

@@ -6,6 +6,7 @@ use super::masks::SecretKey;
 use super::*;
 use crate::data::{Dataset, RemoteRows, SelectedRows};
 use crate::error::Result;
+use crate::format::ModelFile;
 use crate::inference::Inference;
 use crate::learn::{LearnOptions, Learning, Source};
 use crate::model::LatentTree;
@@ -294,7 +295,7 @@ fn a_masked_run_finds_the_tree_and_a_failing_site_is_left_out_with_new_masks() {
     let [a, b] = [bytes, plain].map(|bytes| {
         let path = folder.path().join("m.json");
         std::fs::write(&path, bytes).unwrap();
-        let model = LatentTree::read(&path).unwrap();
+        let model = ModelFile::read(&path).unwrap().into_latent_tree().unwrap();
         let score = Inference::new(&model).score(&mut data.source(), &Silent, |_, _| Ok(())).unwrap();
         (model, score.log_likelihood)
     });
@@ -338,7 +339,7 @@ fn a_private_run_spends_its_budget_once_and_finds_the_tree_of_many_rows() {
     assert!((status.spent - 1.0).abs() < 1e-9);
     let path = folder.path().join("m.json");
     std::fs::write(&path, bytes).unwrap();
-    let found = LatentTree::read(&path).unwrap();
+    let found = ModelFile::read(&path).unwrap().into_latent_tree().unwrap();
     assert!(crate::tree::same_structure(found.tree(), truth.tree()));
     let score = |model: &LatentTree| {
         Inference::new(model).score(&mut data.source(), &Silent, |_, _| Ok(())).unwrap().mean_log_likelihood()

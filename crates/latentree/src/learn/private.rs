@@ -52,7 +52,7 @@ impl Run<'_> {
         let (of_pairs, of_triples) = privacy.shares(has_triples);
         let pairs = fold(&mut *rows.open()?, PrivatePairs::new(&schema, privacy, of_pairs)?, self.observer)?;
         let moments = Moments::without_rows(pairs.moments()?);
-        self.warn_of_lost(&moments);
+        self.warn_of_lost(&schema, &pairs.lost());
         let structure = self.structure(&moments, None)?;
         let structure = self.with_noise_support(structure, &moments)?;
         let fitted = match (has_triples, wants_tables) {
@@ -132,10 +132,7 @@ impl Run<'_> {
     }
 
     /// Says which columns are rarer than the noise.
-    fn warn_of_lost(&self, moments: &Moments) {
-        let (whole, schema) = (&moments.whole, moments.schema());
-        let is_lost = |ix: &usize| whole.variance(crate::ColIx::new(*ix)).is_some_and(|variance| variance <= 0.0);
-        let lost: Vec<usize> = (0..schema.columns().len()).filter(is_lost).collect();
+    fn warn_of_lost(&self, schema: &Schema, lost: &[usize]) {
         if !lost.is_empty() {
             let names: Vec<&str> = lost.iter().take(5).map(|&ix| schema.columns()[ix].name.as_str()).collect();
             let more = if lost.len() > 5 { ", …" } else { "" };

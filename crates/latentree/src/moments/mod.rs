@@ -16,7 +16,6 @@ mod summary;
 pub(crate) mod sums;
 pub(crate) mod wire;
 
-pub(crate) use accumulator::not_plain;
 pub use accumulator::{Accumulator, Sums};
 pub use blocks::BlockMoments;
 pub use executor::fold;

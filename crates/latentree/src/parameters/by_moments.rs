@@ -332,7 +332,9 @@ impl<'a> Problem<'a> {
                 (Some(x), Some(y)) => {
                     let (parent, child) = if self.rooted.parent[b] == Some(edge.a) { (x, y) } else { (y, x) };
                     let parent = self.schema.variables()[parent].columns[0].get();
-                    observed.extend(self.features(child).into_iter().map(|features| ObservedChild { parent, features }));
+                    let parent_labels = self.schema.columns()[parent].kind.n_states().unwrap_or(0);
+                    let child = self.features(child).into_iter();
+                    observed.extend(child.map(|features| ObservedChild { parent, parent_labels, features }));
                 }
                 (Some(variable), None) => {
                     neighbours

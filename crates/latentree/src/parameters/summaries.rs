@@ -17,7 +17,7 @@ use crate::coordinates::{column_numbers, split};
 use crate::data::{Batch, Block};
 use crate::error::Result;
 use crate::moments::sums::{add_all, from_bytes, mismatch, to_bytes};
-use crate::moments::{Accumulator, Sums, not_plain};
+use crate::moments::{Accumulator, Sums};
 
 /// Ranges of columns whose sparse cells are added at once.
 const COLUMN_RANGES: usize = 8;
@@ -83,6 +83,8 @@ pub(super) struct Neighbour {
 pub(super) struct ObservedChild {
     /// The parent's column, which has labels.
     pub(super) parent: usize,
+    /// Number of its labels.
+    pub(super) parent_labels: usize,
     pub(super) features: Features,
 }
 
@@ -430,14 +432,26 @@ impl Accumulator for Summaries {
         Self::new(Arc::clone(&self.plan))
     }
 
-    fn visit_sums(&mut self, visit: &mut dyn FnMut(Sums<'_>)) -> Result<()> {
-        if !self.plan.observed.is_empty() {
-            return Err(not_plain(Self::NAME, "has tables of observed variables next to each other"));
+    fn align(&mut self) -> Result<()> {
+        for (table, it) in self.observed.iter_mut().zip(&self.plan.observed) {
+            let cells = (0..it.parent_labels).flat_map(|label| (0..it.features.len()).map(move |feature| (label, feature)));
+            cells.for_each(|(label, feature)| {
+                table.entry((label as u32, feature as u32)).or_insert(0.0);
+            });
         }
+        Ok(())
+    }
+
+    fn visit_sums(&mut self, visit: &mut dyn FnMut(Sums<'_>)) -> Result<()> {
         visit(Sums::Weights(std::slice::from_mut(&mut self.weight)));
         let lists = [&mut self.seconds, &mut self.thirds, &mut self.edges, &mut self.sparse];
         lists.into_iter().flatten().for_each(|sums| visit(Sums::Reals(sums)));
         visit(Sums::Reals(&mut self.neighbours));
+        for table in &mut self.observed {
+            let mut sums: Vec<f64> = table.values().copied().collect();
+            visit(Sums::Reals(&mut sums));
+            table.values_mut().zip(sums).for_each(|(cell, sum)| *cell = sum);
+        }
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use crate::mixture::pair_sums::Correction;
 use crate::model::LatentTree;
 use crate::model::features::{Features, Scaling};
 use crate::parameters::{MomentOptions, by_moments};
+use crate::privacy::Privacy;
 use crate::simulate::{ParameterFamily, Shape, Simulation};
 use crate::spectral::{SpectralOptions, hierarchical, spectral};
 use crate::structure::LearnerName;
@@ -84,6 +85,7 @@ fn every_pass_of_the_registry_can_be_split() {
             let model = model(states, 12);
             written(&Inference::new(&model).sample(1200, 4).unwrap(), &model)
         })
+        .chain(private())
         .collect();
     let names: BTreeSet<String> = all.iter().map(|(_, pass)| Wire::read(pass).unwrap().name.to_owned()).collect();
     assert_eq!(names, super::names().map(str::to_owned).collect());
@@ -106,6 +108,18 @@ fn every_pass_of_the_registry_can_be_split() {
             assert!(observe_any(&changed, &mut data.source()).is_err(), "{} changed", a.name);
         }
     }
+}
+
+/// The private passes, before their noise.
+fn private() -> Vec<(Dataset, Vec<u8>)> {
+    let data = Inference::new(&model(2, 12)).sample(1200, 4).unwrap();
+    let asked = Mutex::default();
+    let whole = std::slice::from_ref(&data);
+    let rows = RemoteRows::new(data.schema().clone(), None, |pass: &[u8]| answer(whole, &asked, pass));
+    let privacy = Privacy { rho: 1.0, delta: 1e-6, max_items: Some(5), ranges: Default::default() };
+    let learning = Learning::new().structure(LearnerName::ChowLiuNeighborJoining).parameters(ParameterMethod::Moments);
+    learning.run_privately(&rows, &privacy, &Silent).unwrap();
+    asked.into_inner().unwrap().into_iter().map(|pass| (data.clone(), pass)).collect()
 }
 
 /// Passes of several ways to learn, with the rows they were asked of.

@@ -102,6 +102,19 @@ impl PrivatePairs {
         columns[i] != columns[j] || columns[i].is_none_or(|column| self.plan.bounds.ranges[column].is_some())
     }
 
+    /// The yes/no columns whose counts are lost in the noise.
+    #[must_use]
+    pub fn lost(&self) -> Vec<usize> {
+        let (starts, unit) = (self.plan.starts(), self.plan.unit());
+        let least = LEAST_COUNT * self.noise().max(0.25);
+        let count = |column: usize| {
+            let feature = starts[column];
+            self.cells[feature * (feature + 1) / 2] as f64 / (unit * unit)
+        };
+        let is_lost = |ix: &usize| matches!(self.plan.schema.columns()[*ix].kind, Kind::Binary { .. }) && count(*ix) < least;
+        (0..self.plan.schema.columns().len()).filter(is_lost).collect()
+    }
+
     /// The moments, whose standard errors include the noise.
     ///
     /// # Errors
@@ -125,20 +138,20 @@ impl PrivatePairs {
         if rows < 1.0 {
             return Err(Error::data(Place::default(), "after the noise there is no row left; use more rows or a larger budget"));
         }
-        // A column that is rarer than the noise tells nothing: it is left as one that never occurs.
-        let is_known = |ix: usize| match columns[ix] {
-            Some(column) if matches!(self.plan.schema.columns()[column].kind, Kind::Binary { .. }) => {
-                at(ix, 0) >= LEAST_COUNT * self.noise().max(1.0)
-            }
-            _ => true,
-        };
-        let known: Vec<bool> = (0..columns.len()).map(is_known).collect();
+        // A column that is rarer than the noise tells nothing of others: it stays as one that is rare and independent.
+        let lost = self.lost();
+        let known: Vec<bool> = columns.iter().map(|column| column.is_none_or(|column| !lost.contains(&column))).collect();
+        let single = |ix: usize| if known[ix] { at(ix, 0) } else { at(ix, 0).max(self.noise().max(1.0) / 2.0) };
         let is_number = |ix: usize| columns[ix].is_some_and(|column| self.plan.bounds.ranges[column].is_some());
         let possible = |i: usize, j: usize| match () {
-            () if !(known[i] && known[j]) => 0.0,
+            () if (j == 0 || i == j) && !known[i] => single(i),
+            () if !(known[i] && known[j]) => single(i) * single(j) / rows,
             () if i == 0 || is_number(i) || is_number(j) => at(i, j),
             // Counts together are between those that are certain and those of the rarer one.
-            () => at(i, j).clamp((at(i, 0) + at(j, 0) - rows).max(0.0), at(i, 0).min(at(j, 0)).max(0.0).min(rows)),
+            () => {
+                let most = at(i, 0).min(at(j, 0)).clamp(0.0, rows);
+                at(i, j).clamp((at(i, 0) + at(j, 0) - rows).clamp(0.0, most), most)
+            }
         };
         let shifts = self.plan.bounds.ranges.iter().map(|range| range.map(|it| f64::midpoint(it.0, it.1))).collect();
         let units = self.plan.bounds.ranges.iter().map(|range| range.map_or(1.0, |it| (it.1 - it.0) / 2.0)).collect();
