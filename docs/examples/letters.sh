@@ -1,6 +1,6 @@
 # [start:letters]
 ls letters | wc -l
-head -c 100 letters/001.txt
+head -c 100 letters/001.txt; echo
 # [end:letters]
 
 # [start:describe]
@@ -21,13 +21,13 @@ latentree topics letters.csv --column text --id letter --dates sent --model sing
 
 # [start:sure]
 for k in 3 6 12; do
-  latentree mixture 'letters/[0-2]*.txt' --text --family single-topic --em -k $k --stability 3 -o half.json | grep stability
-  latentree score half.json 'letters/[3-6]*.txt' --text | grep 'per row'
+  latentree mixture 'letters/[0-2]*.txt' --text --family single-topic --em -k $k --stability 3 -o half.json -q | grep stability
+  latentree score half.json 'letters/[3-6]*.txt' --text -q | grep 'per row'
 done
 # [end:sure]
 
 # [start:new]
 echo "The band played its new album on a stage under the bridge" > new.txt
-latentree infer letters.json new.txt --text -o new.csv
+latentree infer letters.json new.txt --text --map -o new.csv
 cat new.csv
 # [end:new]

@@ -80,7 +80,10 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
     let topics = topics.measured(&rows, printer)?;
     let (names, mut warnings) = rows.of_source(|reader| (reader.documents(), reader.warnings().to_vec()));
     let unseen = rows.of_source(|reader| note_unseen(reader, printer));
-    fitted.warnings.iter().for_each(|warning| printer.note(warning));
+    // Learning a tree tells its warnings as they come.
+    if args.model != TopicModelName::Tree {
+        fitted.warnings.iter().for_each(|warning| printer.note(warning));
+    }
     warnings.extend(fitted.warnings.iter().cloned());
     write(&fitted.model, &rows, &reading, &args.output)?;
     let mut over_time = None;
@@ -141,9 +144,15 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
         };
         let lines = topics.topics().iter().map(|topic| {
             let name = format!("{}{}", "  ".repeat(depth(topic)), super::groups::clean(&topic.name));
-            vec![name, format!("{:.1}%", 100.0 * topic.share), cell(topic.npmi), cell(topic.c_v), topic.words.join(" ")]
+            vec![name, format!("{:.1}%", 100.0 * topic.share), cell(topic.npmi), cell(topic.c_v)]
         });
-        writeln!(out, "\n{}", table(&["topic", "share", "NPMI", "C_V", "words"], lines.collect(), 0))?;
+        let numbers = table(&["topic", "share", "NPMI", "C_V"], lines.collect(), 1);
+        let words = topics.topics().iter().map(|topic| topic.words.join(" "));
+        writeln!(out)?;
+        for (numbers, words) in numbers.lines().zip(std::iter::once("words".to_owned()).chain(words)) {
+            writeln!(out, "{numbers}  {words}")?;
+        }
+        writeln!(out)?;
         writeln!(out, "mean NPMI {}, C_V {}, diversity {:.2}", cell(topics.npmi()), cell(topics.c_v()), topics.diversity())?;
         if let Some(periods) = &over_time {
             over_time::show(periods, &topics, SHOWN_OVER_TIME, out)?;

@@ -12,7 +12,7 @@ fn folder() -> Folder {
     for letter in 0..80_usize {
         let words: Vec<&str> = WORDS[letter % 2].split(' ').collect();
         let other: Vec<&str> = WORDS[(letter + 1) % 2].split(' ').collect();
-        let mut text = vec!["the"];
+        let mut text = vec!["the", "and", "of", "the"];
         text.extend((0..12).map(|ix| words[(letter * 7 + ix * ix + letter / 5) % 5]));
         text.push(other[letter % 5]);
         folder.write(&format!("letters/{letter:02}.txt"), text.join(" ").as_bytes());
@@ -76,6 +76,7 @@ fn text_is_described_learned_and_scored_like_a_table() {
     assert!(folder.text("states.csv").lines().nth(1).unwrap().starts_with("new.txt,"));
     let scored = folder.json("score tree.json letters --text");
     assert_eq!(scored["rows"], 80);
+    assert_eq!(scored["unseen"]["labels"].as_array().map(Vec::len), Some(0), "{scored}");
     // The same run again gives the same bytes, with any number of threads.
     folder.succeed("topics letters --model single-topic -k 2 --threads 1 -o a.json");
     folder.succeed("topics letters --model single-topic -k 2 --threads 3 -o b.json");

@@ -17,11 +17,13 @@ use crate::observer::Observer;
 
 /// Information below which a word is not looked at, in nats.
 const LITTLE: f64 = 1e-6;
+/// Words with less than this share of the best word's information are not listed.
+const MIN_TOLD: f64 = 0.1;
 
 /// A topic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Topic {
-    /// Its name: the label of a hidden variable, a number, or the path of a cluster.
+    /// Its name: the label of a hidden variable, the number of a component from 0, or the path of a cluster.
     pub name: String,
     /// Its words, the most relevant first.
     pub words: Vec<String>,
@@ -70,7 +72,7 @@ impl TopicTable {
         };
         let words = relevant_of_star(model, n_words)?;
         let topics = words.into_iter().zip(prior.values()).enumerate();
-        Ok(Self { topics: topics.map(|(ix, (words, &share))| Topic::new((ix + 1).to_string(), words, share)).collect() })
+        Ok(Self { topics: topics.map(|(ix, (words, &share))| Topic::new(ix.to_string(), words, share)).collect() })
     }
 
     /// The topics of a latent Dirichlet allocation.
@@ -78,7 +80,7 @@ impl TopicTable {
     pub fn of_topics(model: &TopicModel, n_words: usize) -> Self {
         let total: f64 = model.alpha().iter().sum();
         let topics = relevant_of_topics(model, n_words).into_iter().zip(model.alpha()).enumerate();
-        Self { topics: topics.map(|(ix, (words, alpha))| Topic::new((ix + 1).to_string(), words, alpha / total)).collect() }
+        Self { topics: topics.map(|(ix, (words, alpha))| Topic::new(ix.to_string(), words, alpha / total)).collect() }
     }
 
     /// The clusters of a hierarchy of documents, parents before children.
@@ -112,7 +114,7 @@ impl TopicTable {
             let name = groups.label(node).unwrap_or_else(|| model.tree().name(node)).to_owned();
             Topic { node: Some(node), ..Topic::new(name, words, share) }
         };
-        let topics = match n_topics {
+        let mut topics: Vec<Topic> = match n_topics {
             Some(n_topics) => super::groups::covering(model, n_topics).into_iter().map(topic).collect(),
             None => {
                 let all = groups.all();
@@ -123,6 +125,7 @@ impl TopicTable {
                 made.collect()
             }
         };
+        topics.retain(|topic| !topic.words.is_empty());
         Ok(Self { topics })
     }
 
@@ -238,5 +241,7 @@ fn positive_words(model: &LatentTree, steps: &Steps, origin: NodeIx, most: usize
         }
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    found.into_iter().take(most).map(|(_, node)| model.tree().name(NodeIx::new(node)).to_owned()).collect()
+    let least = found.first().map_or(0.0, |best| MIN_TOLD * best.0);
+    let found = found.into_iter().filter(|it| it.0 >= least);
+    found.take(most).map(|(_, node)| model.tree().name(NodeIx::new(node)).to_owned()).collect()
 }

@@ -78,7 +78,7 @@ pub(super) fn show(periods: &[Period], topics: &TopicTable, most: usize, out: &m
         let shares = shown.iter().map(|&ix| format!("{:.0}%", 100.0 * period.shares[ix]));
         [period.date.clone(), period.documents.to_string()].into_iter().chain(shares).collect()
     };
-    writeln!(out, "\n{}", table(&header, periods.iter().map(line).collect(), header.len()))
+    writeln!(out, "\n{}", table(&header, periods.iter().map(line).collect(), 1))
 }
 
 #[cfg(test)]

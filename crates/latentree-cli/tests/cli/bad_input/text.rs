@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
         text("an odd share of documents", "topics poem.txt --max-df 1.5 -o m.json").says(["--max-df", "share"]),
         text("too much coverage", "topics poem.txt --coverage 7 -o m.json").says(["--coverage"]),
         text("unknown model of words", "topics poem.txt --model bert -o m.json").says(["--model", "single-topic"]),
-        text("no topics", "topics poem.txt -k 0 -o m.json").says(["-k"]),
+        text("no topics", "topics poem.txt -k 0 -o m.json").says(["--topics"]),
         text("alpha of a tree", "topics poem.txt --alpha 1 -o m.json").says(["--alpha", "lda"]),
         text("learner of lda", "topics poem.txt --model lda --structure nj -o m.json").says(["--structure"]),
         text("dates of files", "topics poem.txt --dates day -o m.json").says(["--dates", "--column"]),

@@ -122,6 +122,19 @@ fn the_words_of_a_model_are_the_columns_of_new_text() {
 }
 
 #[test]
+fn a_model_of_present_words_takes_any_count_as_one() {
+    let texts = vec!["red wine".to_owned(), "white wine".to_owned()];
+    let options = ReadOptions::default().text(all_words());
+    let binary = options.clone().kind("*", crate::data::KindOverride::Binary);
+    let schema = open_texts(texts, None, &binary).unwrap().schema().clone();
+    let mut new = open_texts(vec!["wine wine wine red".to_owned()], None, &options.schema(schema)).unwrap();
+    let batch = new.next_batch().unwrap().unwrap();
+    let crate::data::Block::Sparse(rows) = &batch.block else { panic!("text is sparse") };
+    assert_eq!(rows.row(0).collect::<Vec<_>>(), [(0, 1.0), (2, 1.0)]);
+    assert!(new.unseen().is_empty());
+}
+
+#[test]
 fn text_in_another_encoding_names_the_byte_and_the_encoding() {
     let fixture = Fixture::new("latin.txt", b"caf\xe9 au lait, the usual");
     let problem = fixture.error(&ReadOptions::default().text(all_words())).to_string();

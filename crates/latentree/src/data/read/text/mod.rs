@@ -210,7 +210,8 @@ impl TextInput {
             names,
             named: true,
             is_open: true,
-            is_presence: false,
+            // A model of present words takes any count as one.
+            is_presence: options.schema.is_some(),
             key_name: Some(key_name),
             notes: Vec::new(),
             only: None,
