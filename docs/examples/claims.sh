@@ -16,9 +16,9 @@ latentree compare dendrogram.json --reference phecodes.csv:phecode,system
 latentree export dendrogram.json --format linkage -o dendrogram.csv
 # [end:linkage]
 # [start:sure]
-latentree learn claims.csv --from diseases.json --until 2020-06 -o early.json --quiet > /dev/null
-latentree score early.json claims.csv --events patient,icd9 --rollup phecodes.csv:icd9,phecode --unmapped drop --since 2020-07
-latentree compare early.json diseases.json --splits 0
+latentree learn claims.csv --from diseases.json --time date --until 2020-06 -o early.json --quiet > /dev/null
+latentree score early.json claims.csv --events patient,icd9 --rollup phecodes.csv:icd9,phecode --unmapped drop --time date --since 2020-07
+latentree compare early.json --reference phecodes.csv:phecode,system
 # [end:sure]
 # [start:query]
 latentree query diseases.json --given 250=1,401=1 --of 428,Gout

@@ -258,7 +258,54 @@ fn restricted(tree: &Tree, kept: &[NodeIx], items: &[&str]) -> Result<Tree> {
         Some(item) => Node { name: (*item).to_owned(), observed: true },
         None => Node { name: format!("\u{0}{}", node.get()), observed: false },
     });
-    Ok(Tree::from_parts(nodes.collect(), &tree.edges().collect::<Vec<_>>())?.minimal())
+    joined(&Tree::from_parts(nodes.collect(), &tree.edges().collect::<Vec<_>>())?.minimal())
+}
+
+/// A forest as one tree: its trees meet at a hidden node, each joined by the middle of its longest path. Trees without a dependence between
+/// them are as far apart as can be, which a hierarchy says with its highest groups.
+fn joined(forest: &Tree) -> Result<Tree> {
+    if forest.is_connected() {
+        return Ok(forest.clone());
+    }
+    let mut nodes = forest.nodes().to_vec();
+    let mut edges: Vec<Edge> = forest.edges().collect();
+    let add_hidden = |nodes: &mut Vec<Node>| {
+        nodes.push(Node { name: format!("\u{0}\u{0}{}", nodes.len()), observed: false });
+        NodeIx::new(nodes.len() - 1)
+    };
+    let hub = add_hidden(&mut nodes);
+    let mut seen = vec![false; forest.n_nodes()];
+    for start in forest.node_ixs() {
+        if seen[start.get()] {
+            continue;
+        }
+        // The last node that a walk in order of distance meets is a farthest one.
+        let farthest = |from: NodeIx, seen: &mut Vec<bool>| {
+            let mut queue = std::collections::VecDeque::from([(from, from)]);
+            let mut last = from;
+            while let Some((node, back)) = queue.pop_front() {
+                seen[node.get()] = true;
+                last = node;
+                queue.extend(forest.links(node).iter().filter(|link| link.to != back).map(|link| (link.to, node)));
+            }
+            last
+        };
+        let end = farthest(start, &mut seen);
+        let other = farthest(end, &mut seen);
+        let path = forest.path(end, other).unwrap_or_else(|| vec![start]);
+        let middle = path[path.len() / 2];
+        let at = if path.len() % 2 == 1 {
+            middle
+        } else {
+            let before = path[path.len() / 2 - 1];
+            edges.retain(|edge| ![(edge.a, edge.b), (edge.b, edge.a)].contains(&(before, middle)));
+            let between = add_hidden(&mut nodes);
+            edges.extend([before, middle].map(|end| Edge::with_length(end, between, 1.0)));
+            between
+        };
+        edges.push(Edge::with_length(at, hub, 1.0));
+    }
+    Ok(Tree::from_parts(nodes, &edges)?.minimal())
 }
 
 /// The splits that part two or more variables from two or more.
@@ -511,6 +558,18 @@ mod tests {
         assert_eq!(found.nearest_same_group, Some(1.0));
         // The reference has 250.1 with 250.11, the tree 250 with 250.1.
         assert_eq!((found.n_reference_splits, found.n_matched_splits), (2, 1));
+    }
+
+    #[test]
+    fn trees_of_a_forest_are_the_highest_groups() {
+        let tree = Tree::from_newick("((a:1,b:1,c:1):1,(d:1,e:1,f:1):1);", &Observed::LeavesOnly).unwrap().minimal();
+        let cut = |edge: &Edge| !tree.is_observed(edge.a) && !tree.is_observed(edge.b);
+        let edges: Vec<Edge> = tree.edges().filter(|edge| !cut(edge)).collect();
+        let forest = Tree::from_parts(tree.nodes().to_vec(), &edges).unwrap();
+        assert_eq!(forest.n_components(), 2);
+        let found = agreement(&forest, &two_groups(), str::to_owned, 0).unwrap();
+        assert_eq!((found.robinson_foulds, found.n_matched_splits), (0, 1));
+        assert_eq!((found.quartets, found.same_group_auc), (Some(1.0), Some(1.0)));
     }
 
     #[test]
