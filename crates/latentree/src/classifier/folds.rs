@@ -9,7 +9,7 @@ use super::{Classifier, Results};
 use crate::data::Dataset;
 use crate::error::{Error, Result, Shortened};
 use crate::learn::Learning;
-use crate::observer::Observer;
+use crate::observer::{Observer, Unwarned};
 
 /// How well one fold's labels were found by what was learned from the others.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +69,8 @@ impl Classifier {
         let mut found = Vec::with_capacity(n_folds);
         for fold in 0..n_folds {
             let learned = Split::new(rows, target, |row| fold_of[row as usize] != fold && fold_of[row as usize] != usize::MAX)?;
-            let classifier = learned.learned(target, learning, observer)?.classifier;
+            // What is to be said of the models is said of those of all rows.
+            let classifier = learned.learned(target, learning, &Unwarned(observer))?.classifier;
             let held_out = rows.rows_where(|row| fold_of[row as usize] == fold);
             found.push(FoldResult { labels: classifier.labels.clone(), results: classifier.evaluate(&held_out, None)? });
         }

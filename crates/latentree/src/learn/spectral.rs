@@ -55,8 +55,8 @@ impl Run<'_> {
         *log_likelihood = Some(score.log_likelihood).filter(|value| value.is_finite());
         if score.clipped_rows > 0 {
             self.observer.warn(&format!(
-                "the estimated probability of {} of {} rows is not positive, or is below a millionth of that of independent columns, and counts as that: \
-                 use more rows or fewer `parameters.hidden_states`",
+                "in {} of {} rows an estimate was not positive, or below its noise, and was raised: use more rows or fewer \
+                 `parameters.hidden_states`",
                 score.clipped_rows, score.rows
             ));
         }

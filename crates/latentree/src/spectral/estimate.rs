@@ -193,7 +193,10 @@ impl Problem {
                 }
                 ends => {
                     let moments: Vec<f64> = triples.edges[edge].iter().map(|sum| sum / weight).collect();
-                    let link = pseudo_inverse(&moments, k);
+                    let sizes = plan.summaries[edge].each_ref().map(|summary| {
+                        summary.variables.iter().map(|&variable| marginals[variable].len().saturating_sub(1)).sum()
+                    });
+                    let link = shrunk_inverse(&moments, k, noise, sizes);
                     let mut labels: Vec<f64> = Vec::new();
                     for (side, end) in ends.into_iter().enumerate() {
                         let End::Variable(variable) = end else { continue };
@@ -289,13 +292,61 @@ fn balance(labels: &mut [f64], marginal: &[f64], moments: &[f64], side: usize) {
 
 /// The inverse of a square matrix on the space where it is not singular.
 pub(super) fn pseudo_inverse(matrix: &[f64], n: usize) -> Vec<f64> {
+    inverse_with(matrix, n, |_, _| 1.0)
+}
+
+/// The inverse of the moments `E[s₀ s₁ᵀ]` of two summaries of unit variance that begin with 1, its covariances shrunk by the
+/// noise of their directions; what concerns the constant stays exact.
+///
+/// Directions that were found on the same rows correlate more there than on others. `noise` is the largest correlation of
+/// independent sides of these sizes.
+fn shrunk_inverse(moments: &[f64], n: usize, noise: f64, sizes: [usize; 2]) -> Vec<f64> {
+    if n < 2 {
+        return vec![1.0; n];
+    }
+    let k = n - 1;
+    // Means of side 0 are the first column, those of side 1 the first row.
+    let (mean_0, mean_1) = (|i: usize| moments[(i + 1) * n], |j: usize| moments[j + 1]);
+    let covariance: Vec<f64> =
+        (0..k * k).map(|at| moments[(at / k + 1) * n + at % k + 1] - mean_0(at / k) * mean_1(at % k)).collect();
+    let inner = inverse_with(&covariance, k, |_, value| kept_share(value, noise, sizes).sqrt());
+    let mut out = vec![0.0; n * n];
+    out[0] = 1.0;
+    for row in 0..k {
+        for column in 0..k {
+            let cell = inner[row * k + column];
+            out[(row + 1) * n + column + 1] = cell;
+            out[column + 1] -= mean_1(row) * cell;
+            out[(row + 1) * n] -= cell * mean_0(column);
+            out[0] += mean_1(row) * cell * mean_0(column);
+        }
+    }
+    out
+}
+
+/// The share of a canonical correlation that the same directions have on other rows: the singular values of a matrix of low rank in noise, shrunk for the
+/// least squared error (Gavish and Donoho, 2017).
+fn kept_share(value: f64, noise: f64, sizes: [usize; 2]) -> f64 {
+    let (smaller, larger) = (sizes[0].min(sizes[1]).max(1) as f64, sizes[0].max(sizes[1]).max(1) as f64);
+    let ratio = smaller / larger;
+    // In units in which the noise of independent sides reaches 1 + √ratio.
+    let square = (value / noise * (1.0 + ratio.sqrt())).powi(2);
+    if value <= noise {
+        return 0.0;
+    }
+    ((square - ratio - 1.0).powi(2) - 4.0 * ratio).max(0.0).sqrt() / square
+}
+
+/// The inverse of a square matrix on the space where it is not singular, with a factor for each singular value.
+fn inverse_with(matrix: &[f64], n: usize, factor: impl Fn(usize, f64) -> f64) -> Vec<f64> {
     let svd = jacobi_svd(matrix, n, n);
     let least = SINGULAR * svd.values.first().copied().unwrap_or(0.0);
     let mut out = vec![0.0; n * n];
     for (ix, &value) in svd.values.iter().enumerate().filter(|(_, value)| **value > least && **value > 0.0) {
+        let factor = factor(ix, value) / value;
         for (row, right) in svd.right(ix).iter().enumerate() {
             for (column, left) in svd.left(ix).iter().enumerate() {
-                out[row * n + column] += right * left / value;
+                out[row * n + column] += right * left * factor;
             }
         }
     }

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::estimate::{Problem, SpectralFit, SpectralOptions};
+use super::estimate::{Problem, SpectralFit, SpectralOptions, pseudo_inverse};
 use super::linkers::{Linkers, Numbers, Rank};
 use super::model::{Parts, SpectralEdge, SpectralMethod, SpectralModel};
 use super::network::{End, Network};
@@ -439,12 +439,14 @@ impl Splitter<'_> {
             let along = Matrix::from_fn(k, k, |i, c| vectors[c * k + i] / roots[c]);
             maps[side].times(&along)
         });
+        // The inverse of what joins them: their moments.
         let [(roots, vectors), (other_roots, other_vectors)] = &axes;
         let cell = |row: usize, column: usize| {
-            let product: f64 = (0..k).map(|i| other_vectors[row * k + i] * vectors[column * k + i]).sum();
-            other_roots[row] * product * roots[column]
+            let product: f64 = (0..k).map(|i| vectors[row * k + i] * other_vectors[column * k + i]).sum();
+            product / (roots[row] * other_roots[column])
         };
-        (scaled, (0..k * k).map(|at| cell(at / k, at % k)).collect())
+        let moments: Vec<f64> = (0..k * k).map(|at| cell(at / k, at % k)).collect();
+        (scaled, pseudo_inverse(&moments, k))
     }
 }
 
