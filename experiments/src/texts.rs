@@ -1,5 +1,5 @@
-//! Ruffini (2019), §3.4: the Divina Commedia and the State of the Union addresses, from text to topics. And coherence of topics, ours
-//! beside those that other programs wrote (`experiments/texts/peers.py`).
+//! Ruffini (2019), §3.4: the Divina Commedia and the State of the Union addresses, from text to topics. And coherence of
+//! topics, ours beside those that other programs wrote (`experiments/texts/peers.py`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

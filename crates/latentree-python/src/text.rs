@@ -12,7 +12,8 @@ use crate::model::Model;
 use crate::table::Table;
 use crate::worker;
 
-/// Row ends, columns and values of a compressed sparse row matrix, then its words, the names of documents and what the user should know.
+/// Row ends, columns and values of a compressed sparse row matrix, then its words, the names of documents and what the user
+/// should know.
 type Counts<'py> =
     (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>, Vec<String>, Vec<String>, Vec<String>);
 

@@ -1,10 +1,11 @@
 //! Starts of the single-topic model by moves of single documents.
 //!
-//! A grouping of documents has the classification log-likelihood `Σ_c [Σ_w g(S_cw) − g(T_c) + g(n_c)]` with `g(x) = x ln x`, S the counts of
-//! words, T their sums and n the numbers of documents, up to a constant. A sweep moves every document to the group where this is largest,
-//! with the document's own counts taken out of its group first (Hartigan 1975), until no move gains. Unlike EM, which at the lengths of real
-//! documents is sure of their topics after its first pass and stays near its start, a move sees what a topic would be without the
-//! document. Several random groupings are tried, the one of the largest likelihood is kept, and EM follows.
+//! A grouping of documents has the classification log-likelihood `Σ_c [Σ_w g(S_cw) − g(T_c) + g(n_c)]` with `g(x) = x ln x`, S
+//! the counts of words, T their sums and n the numbers of documents, up to a constant. A sweep moves every document to the
+//! group where this is largest, with the document's own counts taken out of its group first (Hartigan 1975), until no move
+//! gains. Unlike EM, which at the lengths of real documents is sure of their topics after its first pass and stays near its
+//! start, a move sees what a topic would be without the document. Several random groupings are tried, the one of the largest
+//! likelihood is kept, and EM follows.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -45,7 +46,8 @@ struct Groups<'a> {
     sizes: Vec<f64>,
 }
 
-/// The most likely grouping of documents that is found from this one and from random ones; `None` if documents are too many for it.
+/// The most likely grouping of documents that is found from this one and from random ones; `None` if documents are too many
+/// for it.
 pub(super) fn grouping(
     rows: &dyn Rows,
     k: usize,

@@ -1,8 +1,8 @@
 //! Topics of a model of words: a table with the words, the share of documents and the coherence of each.
 //!
-//! What a topic is depends on the model: a hidden variable of a tree, a component of a mixture, a topic of a latent Dirichlet allocation, a
-//! node of a hierarchy of clusters. Words of a hidden variable are those that its states other than the first make more probable, by their
-//! mutual information; of all others those of the highest relevance.
+//! What a topic is depends on the model: a hidden variable of a tree, a component of a mixture, a topic of a latent Dirichlet
+//! allocation, a node of a hierarchy of clusters. Words of a hidden variable are those that its states other than the first
+//! make more probable, by their mutual information; of all others those of the highest relevance.
 
 use serde_json::{Value, json};
 
@@ -97,8 +97,8 @@ impl TopicTable {
         Self { topics: (1..nodes.len().max(2)).filter(|&ix| ix < nodes.len()).map(topic).collect() }
     }
 
-    /// The topics of a tree over present words: so many hidden variables that together tell most of all words, or, if no number is given,
-    /// its groups of words, each with its parent.
+    /// The topics of a tree over present words: so many hidden variables that together tell most of all words, or, if no
+    /// number is given, its groups of words, each with its parent.
     ///
     /// # Errors
     /// [`Error::Query`] if the tree has no hidden states.

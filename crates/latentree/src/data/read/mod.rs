@@ -197,7 +197,8 @@ impl Source {
     }
 }
 
-/// Opens texts in memory, as documents of these names, or numbered from 1. How words are counted and chosen is told by [`ReadOptions::text`].
+/// Opens texts in memory, as documents of these names, or numbered from 1. [`ReadOptions::text`] tells how words are counted and
+/// chosen.
 ///
 /// # Errors
 /// As [`open`], and [`Error::Mismatch`] if there are not as many names as texts.

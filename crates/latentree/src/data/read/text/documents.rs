@@ -534,6 +534,7 @@ impl CellSink for TextSink {
         }
         let text = || -> Result<Option<String>, String> {
             Ok(match cell {
+                Cell::Text([]) => None,
                 Cell::Text(text) => Some(std::str::from_utf8(text).map_err(|_| not_utf8(text))?.to_owned()),
                 Cell::Number(value) if !value.is_nan() => Some(number_text(value)),
                 Cell::Bool(value) => Some(value.to_string()),

@@ -1,9 +1,9 @@
 //! Text as a table of word counts: a document is a row, a word a column.
 //!
-//! Documents are files, pieces of files that begin where a line matches, cells of a column, or texts in memory. They are read in chunks;
-//! the words of a chunk are counted on all cores. The first pass numbers all words and counts their documents and occurrences, the
-//! vocabulary is chosen from that, and the rows are the counts of its words. Counts are kept for the first pass over the rows if they fit;
-//! otherwise the text is read again, so that a collection may be larger than memory.
+//! Documents are files, pieces of files that begin where a line matches, cells of a column, or texts in memory. They are read
+//! in chunks; the words of a chunk are counted on all cores. The first pass numbers all words and counts their documents and
+//! occurrences, the vocabulary is chosen from that, and the rows are the counts of its words. Counts are kept for the first
+//! pass over the rows if they fit; otherwise the text is read again, so that a collection may be larger than memory.
 
 mod documents;
 mod options;

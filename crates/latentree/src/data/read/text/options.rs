@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::stop_words::StopWords;
 use crate::error::{Error, Result, Shortened};
 
-/// Documents that have at least one word of the vocabulary in fewer of them are left out by default.
+/// Fewest documents of a word, if no limit is given.
 const LEAST_DOCUMENTS: u64 = 2;
 
 /// A number of documents, or a share of them.

@@ -53,7 +53,8 @@ impl Words {
     }
 }
 
-/// Whether a character outside ASCII is part of a word: a letter, a digit, or an accent that is written as a character of its own.
+/// Whether a character outside ASCII is part of a word: a letter, a digit, or an accent that is written as a character of its
+/// own.
 fn is_part(letter: char) -> bool {
     letter.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&letter)
 }
