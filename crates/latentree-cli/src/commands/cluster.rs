@@ -17,6 +17,9 @@ use crate::printer::Printer;
 /// Nodes of a hierarchy that is shown in full.
 const SHOWN_NODES: usize = 63;
 
+/// Agreement of two hierarchies of nearly the same rows below which leaves are called unstable.
+const STABLE: f64 = 0.8;
+
 pub(crate) fn run(args: &ClusterArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
     let extent = match (&args.depth, &args.leaves) {
         (Some(depth), _) => Extent::depth(depth)?,
@@ -53,7 +56,13 @@ pub(crate) fn run(args: &ClusterArgs, seed: u64, printer: &Printer) -> Result<()
     let provenance = Provenance { data_digest: digest, read, ..fit.model.provenance().clone() };
     let model = fit.model.clone().with_provenance(provenance);
     let unseen = rows.of_source(|reader| note_unseen(reader, printer));
-    fit.warnings.iter().for_each(|warning| printer.note(warning));
+    let mut warnings = fit.warnings.clone();
+    if let Some(stable) = stable.filter(|&stable| stable < STABLE) {
+        warnings.push(format!(
+            "the leaves are unstable: hierarchies of samples of the rows agree by {stable:.2} on average; use fewer leaves, or more rows"
+        ));
+    }
+    warnings.iter().for_each(|warning| printer.note(warning));
     OtherModel::Clusters(model.clone()).write(&args.output)?;
     let nodes = model.nodes();
     if let Some(path) = &args.labels {
@@ -64,6 +73,7 @@ pub(crate) fn run(args: &ClusterArgs, seed: u64, printer: &Printer) -> Result<()
     }
     let mut json = fit.to_json();
     json["unseen"] = serde_json::to_value(unseen).unwrap_or_default();
+    json["warnings"] = warnings.into();
     add_measures(&mut json, agreement.as_ref(), stable);
     printer.result(&json, |out| {
         writeln!(out, "{} rows in {} leaves", fit.labels.len(), model.leaves().count())?;
