@@ -30,4 +30,5 @@ pub use coordinator::{Federation, RoundStatus, RunOptions, Status, Step};
 pub use files::PassFile;
 pub use policy::Policy;
 pub use schema_round::SCHEMA_PASS;
+pub use site::check_name as check_site_name;
 pub use site::{Answer, Site, answer, answer_schema};

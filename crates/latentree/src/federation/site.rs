@@ -81,8 +81,11 @@ struct Answered {
     noisy: Option<String>,
 }
 
-/// Whether a text can be the name of a site: letters, digits, `-` and `_`.
-pub(super) fn check_name(name: &str) -> Result<()> {
+/// Checks that a text can be the name of a site: letters, digits, `-` and `_`.
+///
+/// # Errors
+/// [`Error::Option`] if it cannot.
+pub fn check_name(name: &str) -> Result<()> {
     let is_usable = |it: char| it.is_alphanumeric() || it == '-' || it == '_';
     if !name.is_empty() && name.len() <= 64 && name.chars().all(is_usable) {
         return Ok(());
