@@ -111,8 +111,8 @@ pub fn answer_schema(pass: &PassFile, schema: &Schema, site: &Site<'_>) -> Resul
 /// Runs a pass over the rows of a site. What leaves the site is [`Answer::part`], and nothing else.
 ///
 /// # Errors
-/// [`Error::Data`] if the policy says no, the pass is not for this site, or it was answered with other data before; errors of reading
-/// and of the pass.
+/// [`Error::Data`] if the policy says no, the pass is not for this site, or it was answered with other data before; errors of
+/// reading and of the pass.
 pub fn answer(pass: &PassFile, rows: &dyn Rows, site: &Site<'_>) -> Result<Answer> {
     check_name(&site.name)?;
     check_site(pass, &site.name)?;
