@@ -54,8 +54,8 @@ pub(crate) struct StartArgs {
     /// Directory of the run: new, or empty
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    /// Columns of all sites with kinds and labels: JSON, as describe --schema-out writes it. Without it, sites agree on columns in a
-    /// first round
+    /// Columns of all sites with kinds and labels: JSON, as describe --schema-out writes it. Without it, sites agree on
+    /// columns in a first round
     #[arg(long, value_name = "SCHEMA.json")]
     pub(crate) schema: Option<PathBuf>,
     /// Names of the sites, comma-separated [default: the sites that answer the first round]

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use latentree::data::{BatchSource as _, CachedRows, Rows as _, Schema};
 use latentree::federation::masks::{SecretKey, fingerprint, read_public};
-use latentree::federation::{Answer, Federation, PassFile, Policy, RunOptions, Site, Status, Step, answer, answer_schema};
+use latentree::federation::{
+    Answer, Federation, PassFile, Policy, RunOptions, Site, Status, Step, answer, answer_schema, check_site_name,
+};
 use latentree::learn::LearnOptions;
 use latentree::privacy::{Privacy, epsilon};
 use latentree::{Error, Place, Result, counted};
@@ -74,6 +76,7 @@ fn read_schema(path: &Path) -> Result<Schema> {
 }
 
 fn answered(args: &AnswerArgs, printer: &Printer) -> Result<(), Failure> {
+    check_site_name(&args.site)?;
     let beside = args.output.with_file_name(format!("{}.record.json", args.site));
     let record = args.record.clone().unwrap_or(beside);
     Files::new()

@@ -11,7 +11,8 @@
 //! | `answers/` | merged answers, each in a file of its own; locked while a command uses the run |
 //! | `model.json` | the model, at the end |
 //!
-//! Every file is written beside its place and renamed. A command that is killed leaves the run as it was before or after a file, and
+//! Every file is written beside its place and renamed. A command that is killed leaves the run as it was before or after a
+//! file, and
 //! [`next`](Federation::next) goes on from either.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,7 +148,8 @@ impl Federation {
     /// Begins a run in a directory that does not exist or is empty, and writes its first pass.
     ///
     /// # Errors
-    /// [`Error::Option`] for options that need rows in one place, [`Error::Data`] if the directory holds something, [`Error::Io`].
+    /// [`Error::Option`] for options that need rows in one place, [`Error::Data`] if the directory holds something,
+    /// [`Error::Io`].
     pub fn start(directory: &Path, options: RunOptions, observer: &dyn Observer) -> Result<(Self, Step)> {
         let mut learn = options.learn;
         without_rows(&mut learn, options.tree.is_some(), options.privacy.is_some())?;
@@ -228,12 +230,12 @@ impl Federation {
 
     /// Takes parts of the open round and, when all are there, goes on to the next round or to the model.
     ///
-    /// Sites of `without` are left out from here on. In a masked run, the round is then asked again, since the masks of the others
-    /// cancel only with theirs.
+    /// Sites of `without` are left out from here on. In a masked run, the round is then asked again, since the masks of the
+    /// others cancel only with theirs.
     ///
     /// # Errors
-    /// [`Error::Data`] for a part that is damaged, of another run, round or site, or there already; [`Error::Io`]; errors of learning.
-    /// Nothing changes if there is one.
+    /// [`Error::Data`] for a part that is damaged, of another run, round or site, or there already; [`Error::Io`]; errors of
+    /// learning. Nothing changes if there is one.
     pub fn next(&mut self, parts: &[PathBuf], without: &[String], observer: &dyn Observer) -> Result<Step> {
         if self.state.is_finished {
             let problem = "the run is finished; its model is model.json";

@@ -1,4 +1,5 @@
-//! The form of all files of a federation: a line with the kind of file, its format and a digest of the rest; a line of JSON; and bytes.
+//! The form of all files of a federation: a line with the kind of file, its format and a digest of the rest; a line of JSON;
+//! and bytes.
 //!
 //! The digest shows damage. It is no signature: whoever changes a file can change its digest, too.
 

@@ -65,7 +65,8 @@ impl PassFile {
     /// Reads a pass.
     ///
     /// # Errors
-    /// [`Error::Format`] if the file was cut or changed, [`Error::Data`] if another version of the program wrote it, [`Error::Io`].
+    /// [`Error::Format`] if the file was cut or changed, [`Error::Data`] if another version of the program wrote it,
+    /// [`Error::Io`].
     pub fn read(path: &Path) -> Result<Self> {
         Self::from_bytes(&bytes_of(path)?).map_err(|error| error.in_file(path))
     }

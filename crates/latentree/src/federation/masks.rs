@@ -1,13 +1,14 @@
 //! Masks that cancel in the sum of all sites.
 //!
-//! Every two sites share a secret (X25519), from which HKDF derives a key for each attempt of each round, and ChaCha20 a stream of
-//! 64-bit numbers. The site whose name comes first adds the stream to its numbers, the other subtracts it, both modulo 2⁶⁴. A part by
-//! itself is indistinguishable from random numbers; in the sum, all streams cancel. Counts are exact. Other sums are rounded to
-//! multiples of 2⁻²⁴ before they are masked.
+//! Every two sites share a secret (X25519), from which HKDF derives a key for each attempt of each round, and ChaCha20 a
+//! stream of 64-bit numbers. The site whose name comes first adds the stream to its numbers, the other subtracts it, both
+//! modulo 2⁶⁴. A part by itself is indistinguishable from random numbers; in the sum, all streams cancel. Counts are exact.
+//! Other sums are rounded to multiples of 2⁻²⁴ before they are masked.
 //!
-//! This follows Bonawitz et al. (2017) without their recovery from dropouts: if a site fails, the round is asked again of the others,
-//! with new masks. Masks hide parts from the coordinator and from whoever sees the files. They do not hide the sum, and they do not
-//! help against a coordinator that hands out keys of its own: compare fingerprints, or list the keys in the policy.
+//! This follows Bonawitz et al. (2017) without their recovery from dropouts: if a site fails, the round is asked again of the
+//! others, with new masks. Masks hide parts from the coordinator and from whoever sees the files. They do not hide the sum,
+//! and they do not help against a coordinator that hands out keys of its own: compare fingerprints, or list the keys in the
+//! policy.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -15,11 +15,13 @@ use crate::passes;
 pub struct Policy {
     /// With fewer rows, nothing is answered.
     pub least_rows: u64,
-    /// Smaller counts, other than 0, are released as 0. Passes whose sums are not counts are refused unless `passes` lists them.
+    /// Smaller counts, other than 0, are released as 0. Passes whose sums are not counts are refused unless `passes` lists
+    /// them.
     pub least_count: u64,
     /// Names of the passes that are answered; any if absent.
     pub passes: Option<Vec<String>>,
-    /// The largest sum of ρ (zero-concentrated differential privacy) over all answers. If present, passes without noise are refused.
+    /// The largest sum of ρ (zero-concentrated differential privacy) over all answers. If present, passes without noise are
+    /// refused.
     pub rho: Option<f64>,
     /// Whether only masked parts may leave.
     pub masked: bool,

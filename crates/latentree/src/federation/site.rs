@@ -81,8 +81,11 @@ struct Answered {
     noisy: Option<String>,
 }
 
-/// Whether a text can be the name of a site: letters, digits, `-` and `_`.
-pub(super) fn check_name(name: &str) -> Result<()> {
+/// Checks that a text can be the name of a site: letters, digits, `-` and `_`.
+///
+/// # Errors
+/// [`Error::Option`] if it cannot.
+pub fn check_name(name: &str) -> Result<()> {
     let is_usable = |it: char| it.is_alphanumeric() || it == '-' || it == '_';
     if !name.is_empty() && name.len() <= 64 && name.chars().all(is_usable) {
         return Ok(());
@@ -108,8 +111,8 @@ pub fn answer_schema(pass: &PassFile, schema: &Schema, site: &Site<'_>) -> Resul
 /// Runs a pass over the rows of a site. What leaves the site is [`Answer::part`], and nothing else.
 ///
 /// # Errors
-/// [`Error::Data`] if the policy says no, the pass is not for this site, or it was answered with other data before; errors of reading
-/// and of the pass.
+/// [`Error::Data`] if the policy says no, the pass is not for this site, or it was answered with other data before; errors of
+/// reading and of the pass.
 pub fn answer(pass: &PassFile, rows: &dyn Rows, site: &Site<'_>) -> Result<Answer> {
     check_name(&site.name)?;
     check_site(pass, &site.name)?;

@@ -1,7 +1,7 @@
 //! Learning from private passes: noisy pairs for the tree, then noisy triples for its tables.
 //!
-//! Distances and the polish by likelihood take the noise for fewer rows of each pair. Splits that other noise of the same size would
-//! not have given are named, since they may be noise.
+//! Distances and the polish by likelihood take the noise for fewer rows of each pair. Splits that other noise of the same size
+//! would not have given are named, since they may be noise.
 
 use std::sync::Arc;
 

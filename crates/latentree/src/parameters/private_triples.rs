@@ -1,8 +1,9 @@
 //! Tables of yes/no columns from private pairs, and a private pass over triples.
 //!
-//! For two-valued columns, everything that [`by_moments`](super::by_moments()) collects is a function of pairs, except for the third
-//! moments of the summaries around each hidden node. So only these are asked of rows, once, after the pairs. Entries are divided by
-//! the size that independent summaries would have, a row's entries together are cut to a Euclidean length, and noise hides that length.
+//! For two-valued columns, everything that [`by_moments`](super::by_moments()) collects is a function of pairs, except for the
+//! third moments of the summaries around each hidden node. So only these are asked of rows, once, after the pairs. Entries are
+//! divided by the size that independent summaries would have, a row's entries together are cut to a Euclidean length, and
+//! noise hides that length.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! Differential privacy: noise that hides every single row, and the account of what it cost.
 //!
-//! The measure is zero-concentrated differential privacy (Bun and Steinke 2016). Two tables are neighbours if one has a row more.
-//! A statistic that a row changes by at most Δ, in Euclidean length over all cells, is released with discrete Gaussian noise of
-//! standard deviation σ (Canonne, Kamath and Steinke 2020) at the price ρ = Δ² / 2σ². Prices of passes add up.
+//! The measure is zero-concentrated differential privacy (Bun and Steinke 2016). Two tables are neighbours if one has a row
+//! more. A statistic that a row changes by at most Δ, in Euclidean length over all cells, is released with discrete Gaussian
+//! noise of standard deviation σ (Canonne, Kamath and Steinke 2020) at the price ρ = Δ² / 2σ². Prices of passes add up.
 //!
-//! A row changes little because it is cut first: to `max_items` columns that are 1, and numbers to declared ranges. Missing cells
-//! count as 0, as the first label, or as the middle of the range. The price does not depend on the rows.
+//! A row changes little because it is cut first: to `max_items` columns that are 1, and numbers to declared ranges. Missing
+//! cells count as 0, as the first label, or as the middle of the range. The price does not depend on the rows.
 
 mod noise;
 mod pairs;

@@ -1,8 +1,9 @@
 //! A private pass: counts of pairs of columns with noise.
 //!
-//! The features of a row are 1, binary columns x, indicators of labels, and numbers z within −1 and 1, in steps of 2⁻¹⁰. A cell is
-//! the sum of the product of two features. Cells that follow from others are not released: x² = x, and two labels of a column never
-//! occur together. With d labels or items and c numbers, a row changes 1 + (d + c) + d(d − 1)/2 + dc + c(c + 1)/2 cells by at most 1.
+//! The features of a row are 1, binary columns x, indicators of labels, and numbers z within −1 and 1, in steps of 2⁻¹⁰. A
+//! cell is the sum of the product of two features. Cells that follow from others are not released: x² = x, and two labels of a
+//! column never occur together. With d labels or items and c numbers, a row changes 1 + (d + c) + d(d − 1)/2 + dc + c(c + 1)/2
+//! cells by at most 1.
 
 use std::sync::Arc;
 

@@ -32,8 +32,8 @@ impl Bounds {
         }
     }
 
-    /// The values of a row after cutting: codes of labels, numbers within −1 and 1. Rows that have too many items keep some that
-    /// depend on the row alone. Tells whether any were cut.
+    /// The values of a row after cutting: codes of labels, numbers within −1 and 1. Rows that have too many items keep some
+    /// that depend on the row alone. Tells whether any were cut.
     pub(crate) fn cut_row(&self, schema: &Schema, batch: &Batch, row: usize, values: &mut [f64]) -> bool {
         let value = |column: usize| match &batch.block {
             Block::Dense(columns) => columns[column].number(row),
