@@ -24,9 +24,12 @@ pub(crate) fn write_classifier(
     })
 }
 
-/// Target, labels, priors and models of a classifier's file.
+/// Target, labels, priors and models.
+type Parts = (String, Vec<String>, Vec<f64>, Vec<Model>);
+
+/// What a classifier's file holds.
 #[pyfunction]
-pub(crate) fn read_classifier(path: PathBuf) -> PyResult<(String, Vec<String>, Vec<f64>, Vec<Model>)> {
+pub(crate) fn read_classifier(path: PathBuf) -> PyResult<Parts> {
     guarded(|| {
         let classifier = Classifier::read(&path).map_err(to_python)?;
         let models = classifier.models().iter().map(|model| Model::new(model.clone())).collect();

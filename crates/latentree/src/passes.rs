@@ -50,13 +50,16 @@ const REGISTRY: &[Entry] = &[
     Entry::of::<PrivateTriples>(),
 ];
 
+/// Shows the sums of a pass, and writes it with what was made of them.
+type VisitSums = fn(&Wire<'_>, bool, &mut dyn FnMut(Sums<'_>)) -> Result<Vec<u8>>;
+
 /// A pass, and what is done with it.
 struct Entry {
     name: &'static str,
     version: u32,
     observe: fn(&Wire<'_>, &mut dyn BatchSource) -> Result<Vec<u8>>,
     merge: fn(&[Wire<'_>]) -> Result<Vec<u8>>,
-    sums: fn(&Wire<'_>, bool, &mut dyn FnMut(Sums<'_>)) -> Result<Vec<u8>>,
+    sums: VisitSums,
 }
 
 impl Entry {

@@ -647,7 +647,8 @@ fn check_sites(sites: &[String], keys: &BTreeMap<String, String>) -> Result<()> 
     if keys.len() < masks::LEAST_SITES {
         return Err(Error::option("federate.keys", format!("masks need at least {} sites", masks::LEAST_SITES)));
     }
-    if !sites.is_empty() && !(seen.len() == keys.len() && keys.keys().all(|site| seen.contains(site))) {
+    let are_the_sites = seen.len() == keys.len() && keys.keys().all(|site| seen.contains(site));
+    if !sites.is_empty() && !are_the_sites {
         return Err(Error::option("federate.keys", "the keys are not those of the sites; give one for each"));
     }
     Ok(())

@@ -175,7 +175,8 @@ fn numbers(wire: &[u8]) -> Result<Vec<u64>> {
         Sums::Noisy(counts) => numbers.extend(counts.iter().map(|&it| it as u64)),
         Sums::Weights(weights) => weights.iter().for_each(|&it| whole(it, &mut numbers)),
         Sums::Reals(reals) => {
-            too_large |= reals.iter().any(|it| !(it.abs() < 2_f64.powi(WHOLE_BITS)));
+            let fits = |it: &f64| it.abs() < 2_f64.powi(WHOLE_BITS);
+            too_large |= !reals.iter().all(fits);
             numbers.extend(reals.iter().map(|it| (it * 2_f64.powi(FRACTION_BITS)).round() as i64 as u64));
         }
     })?;

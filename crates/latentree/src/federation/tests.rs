@@ -25,7 +25,7 @@ fn sites(states: usize) -> (Dataset, Vec<(&'static str, Dataset)>) {
     let part = |site: u64| {
         let lacks =
             |row: u64| states > 3 && data.batches()[row as usize / 4096].number(row as usize % 4096, crate::ColIx::new(0)) > 1.0;
-        let of = |row: u64| if row % 10 == 0 && !lacks(row) { 2 } else { u64::from(row % 10 > 6) };
+        let of = |row: u64| if row.is_multiple_of(10) && !lacks(row) { 2 } else { u64::from(row % 10 > 6) };
         let mut source = data.source();
         Dataset::read(&mut SelectedRows::new(&mut source, move |row| of(row) == site)).unwrap()
     };

@@ -339,7 +339,7 @@ impl Problem<'_> {
             let total: f64 = overall.iter().sum();
             let overall: Vec<f64> = overall.iter().map(|share| share / total).collect();
             let mut fit = topic_em::fit(model, root, &overall, self.rows, self.observer)?;
-            if let Some(other) = self.from_moves(&fit.model, root, &overall)?
+            if let Some(other) = self.by_moves(&fit.model, root, &overall)?
                 && other.log_likelihood > fit.log_likelihood
             {
                 fit = other;
@@ -366,7 +366,7 @@ impl Problem<'_> {
     }
 
     /// The topics that EM finds from the most likely grouping by moves of documents; `None` if documents are too many for that.
-    fn from_moves(&self, model: &LatentTree, root: NodeIx, overall: &[f64]) -> Result<Option<topic_em::TopicFit>> {
+    fn by_moves(&self, model: &LatentTree, root: NodeIx, overall: &[f64]) -> Result<Option<topic_em::TopicFit>> {
         let k = model.n_states(root).unwrap_or(1);
         if k < 2 || self.rows.schema().variables().iter().any(|variable| variable.columns.len() != 1) {
             return Ok(None);

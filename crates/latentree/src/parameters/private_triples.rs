@@ -167,7 +167,7 @@ impl<'a> PrivateTables<'a> {
             cells.iter().enumerate().map(|(at, &cell)| ((at as u32 / 2, at as u32 % 2), cell.max(0.0))).collect()
         });
         let observed: Vec<BTreeMap<(u32, u32), f64>> = observed.collect();
-        let summaries = Summaries::of_known(Arc::clone(plan), n, (self.seconds, thirds, edges), neighbours, observed);
+        let summaries = Summaries::of_known(Arc::clone(plan), n, [self.seconds, thirds, edges], neighbours, observed);
         self.problem.solve(&summaries, options)
     }
 }

@@ -252,7 +252,7 @@ impl Summaries {
     pub(super) fn of_known(
         plan: Arc<SummaryPlan>,
         weight: f64,
-        (seconds, thirds, edges): (Vec<Vec<f64>>, Vec<Vec<f64>>, Vec<Vec<f64>>),
+        [seconds, thirds, edges]: [Vec<Vec<f64>>; 3],
         neighbours: Vec<f64>,
         observed: Vec<BTreeMap<(u32, u32), f64>>,
     ) -> Self {

@@ -416,7 +416,10 @@ fn sets<const K: usize>(p: usize, seed: u64, mut see: impl FnMut([usize; K])) {
         return;
     }
     let mut set: [usize; K] = std::array::from_fn(|ix| ix);
-    while p >= K {
+    if p < K {
+        return;
+    }
+    loop {
         see(set);
         let Some(at) = (0..K).rev().find(|&at| set[at] < p - K + at) else { return };
         set[at] += 1;

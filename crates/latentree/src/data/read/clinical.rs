@@ -211,7 +211,7 @@ fn open_table(path: &Path) -> Result<Table> {
             Opened::Sparse(_) => Err(Error::data(input.place(), "it is not a table")),
         },
         Source::Parts(parts) => Ok(Table::Parts(Box::new(PartsTable::open(Arc::clone(parts), &options)?))),
-        Source::Text(text) => Err(Error::data(Place::file(&text.path()), "it is not a table")),
+        Source::Text(text) => Err(Error::data(Place::file(text.path()), "it is not a table")),
     }
 }
 
