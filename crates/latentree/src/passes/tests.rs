@@ -187,7 +187,7 @@ fn same_sums(name: &str, a: &[u8], b: &[u8]) {
             let sums = |bytes: &[u8]| match name {
                 "mixture-pairs" => bytes::read::<serde_json::Value, 3>(bytes).unwrap().1.concat(),
                 "mixture-triples" => bytes::read::<serde_json::Value, 6>(bytes).unwrap().1.concat(),
-                _ => bytes::read::<serde_json::Value, 1>(bytes).unwrap().1.concat(),
+                _ => bytes::read::<serde_json::Value, 2>(bytes).unwrap().1.concat(),
             };
             let (a, b) = (sums(a), sums(b));
             let scale = a.iter().fold(1.0, |most: f64, it| most.max(it.abs()));

@@ -1,12 +1,15 @@
 //! Cells of a table, kept from the look at its columns for the pass that follows, so that the file is parsed once.
 //!
 //! A cell takes one byte where its column has few spellings. Cells are given back once, in the order of the rows, and are freed as they
-//! are given: a table and its kept cells are never in memory twice.
+//! are given: a table and its kept cells are never in memory twice. Chunks are large, because an allocator returns only large pieces to
+//! the system, and small ones that one thread frees are of no use to another.
 
 use std::collections::VecDeque;
 
 use super::cell::{Cell, CellSink};
 
+/// Bytes of a chunk: more than the 32 MiB up to which glibc may keep what is freed.
+const CHUNK_BYTES: usize = 40 << 20;
 /// Spellings of a column that have a code of one byte; larger bytes are marks.
 const CODES: usize = 250;
 /// Slots of a table of spellings: a power of two, at least twice the codes.
@@ -25,8 +28,9 @@ pub(super) struct KeptCells {
     modes: Vec<Option<bool>>,
     spellings: Vec<Spellings>,
     chunks: VecDeque<Chunk>,
-    /// The cells of rows that have not ended.
-    filling: Vec<Bytes>,
+    /// The cells of rows that are in no chunk yet, by column, and how many of these rows have ended.
+    filling: Vec<Vec<u8>>,
+    n_filled: usize,
     n_bytes: u64,
     most_bytes: u64,
     is_begun: bool,
@@ -36,14 +40,10 @@ pub(super) struct KeptCells {
 /// The cells of some rows that come one after the other.
 struct Chunk {
     n_rows: usize,
-    columns: Vec<Bytes>,
-}
-
-/// The cells of a column, and how many bytes of them have been given back.
-#[derive(Default)]
-struct Bytes {
+    /// One column after the other.
     bytes: Vec<u8>,
-    given: usize,
+    /// Where the cells of each column that have not been given back begin.
+    next: Vec<usize>,
 }
 
 /// The first spellings of a column.
@@ -171,7 +171,8 @@ impl KeptCells {
             modes,
             spellings: (0..n_columns).map(|_| Spellings::default()).collect(),
             chunks: VecDeque::new(),
-            filling: (0..n_columns).map(|_| Bytes::default()).collect(),
+            filling: vec![Vec::new(); n_columns],
+            n_filled: 0,
             n_bytes: 0,
             most_bytes,
             is_begun: false,
@@ -185,7 +186,7 @@ impl KeptCells {
         if self.modes[column].is_none() || !self.fits() {
             return;
         }
-        let bytes = &mut self.filling[column].bytes;
+        let bytes = &mut self.filling[column];
         let before = bytes.len();
         match (self.spellings[column].code(cell), cell) {
             (Some(code), _) => bytes.push(code),
@@ -211,12 +212,20 @@ impl KeptCells {
 
     /// Ends a run of rows that were taken in.
     pub(super) fn end_rows(&mut self, n_rows: usize) {
-        // The next rows will take about as much.
-        let next = |column: &Bytes| Bytes { bytes: Vec::with_capacity(column.bytes.len()), given: 0 };
-        let next = self.filling.iter().map(next).collect();
-        let mut columns = std::mem::replace(&mut self.filling, next);
-        columns.iter_mut().for_each(|column| column.bytes.shrink_to_fit());
-        self.chunks.push_back(Chunk { n_rows, columns });
+        self.n_filled += n_rows;
+        if self.filling.iter().map(Vec::len).sum::<usize>() >= CHUNK_BYTES {
+            self.end_chunk();
+        }
+    }
+
+    fn end_chunk(&mut self) {
+        let mut bytes = Vec::with_capacity(self.filling.iter().map(Vec::len).sum());
+        let mut next = Vec::with_capacity(self.filling.len());
+        for column in &mut self.filling {
+            next.push(bytes.len());
+            bytes.append(column);
+        }
+        self.chunks.push_back(Chunk { n_rows: std::mem::take(&mut self.n_filled), bytes, next });
     }
 
     /// Whether all cells were kept.
@@ -236,12 +245,16 @@ impl KeptCells {
 
     /// Gives the cells of up to `max_rows` rows to the sink, and forgets them; none only at the end.
     pub(super) fn read_rows(&mut self, max_rows: usize, sink: &mut impl CellSink) -> Result<usize, String> {
-        self.is_begun = true;
+        if !std::mem::replace(&mut self.is_begun, true) && self.n_filled > 0 {
+            self.end_chunk();
+            self.filling = Vec::new();
+        }
         let Some(chunk) = self.chunks.front_mut() else { return Ok(0) };
         let n_rows = chunk.n_rows.min(max_rows);
-        for (ix, (column, spellings)) in chunk.columns.iter_mut().zip(&self.spellings).enumerate() {
+        for (ix, (next, spellings)) in chunk.next.iter_mut().zip(&self.spellings).enumerate() {
             if self.modes[ix].is_some() {
-                column.give(n_rows, spellings, |row, cell| sink.cell(self.next_row + row, ix, cell))?;
+                let visit = |row: u64, cell: Cell<'_>| sink.cell(self.next_row + row, ix, cell);
+                *next += give(&chunk.bytes[*next..], n_rows, spellings, visit)?;
             }
         }
         chunk.n_rows -= n_rows;
@@ -253,39 +266,37 @@ impl KeptCells {
     }
 }
 
-impl Bytes {
-    fn give(
-        &mut self,
-        n_rows: usize,
-        spellings: &Spellings,
-        mut visit: impl FnMut(u64, Cell<'_>) -> Result<(), String>,
-    ) -> Result<(), String> {
-        let mut rest = &self.bytes[self.given..];
-        if let Some(codes) = rest.get(..n_rows).filter(|codes| codes.iter().all(|&code| usize::from(code) < CODES)) {
-            self.given += n_rows;
-            return (0..).zip(codes).try_for_each(|(row, &code)| visit(row, spellings.cells[usize::from(code)].cell()));
-        }
-        for row in 0..n_rows as u64 {
-            let cell = match take(&mut rest, 1)[0] {
-                SHORT_TEXT => {
-                    let length = take(&mut rest, 1)[0];
-                    Cell::Text(take(&mut rest, length.into()))
-                }
-                LONG_TEXT => {
-                    let length = take_u64(&mut rest);
-                    Cell::Text(take(&mut rest, length as usize))
-                }
-                NUMBER => Cell::Number(f64::from_bits(take_u64(&mut rest))),
-                FALSE => Cell::Bool(false),
-                TRUE => Cell::Bool(true),
-                MISSING => Cell::Missing,
-                code => spellings.cells[usize::from(code)].cell(),
-            };
-            visit(row, cell)?;
-        }
-        self.given = self.bytes.len() - rest.len();
-        Ok(())
+/// Shows the cells of so many rows of a column; the number of bytes they took.
+fn give(
+    bytes: &[u8],
+    n_rows: usize,
+    spellings: &Spellings,
+    mut visit: impl FnMut(u64, Cell<'_>) -> Result<(), String>,
+) -> Result<usize, String> {
+    if let Some(codes) = bytes.get(..n_rows).filter(|codes| codes.iter().all(|&code| usize::from(code) < CODES)) {
+        (0..).zip(codes).try_for_each(|(row, &code)| visit(row, spellings.cells[usize::from(code)].cell()))?;
+        return Ok(n_rows);
     }
+    let mut rest = bytes;
+    for row in 0..n_rows as u64 {
+        let cell = match take(&mut rest, 1)[0] {
+            SHORT_TEXT => {
+                let length = take(&mut rest, 1)[0];
+                Cell::Text(take(&mut rest, length.into()))
+            }
+            LONG_TEXT => {
+                let length = take_u64(&mut rest);
+                Cell::Text(take(&mut rest, length as usize))
+            }
+            NUMBER => Cell::Number(f64::from_bits(take_u64(&mut rest))),
+            FALSE => Cell::Bool(false),
+            TRUE => Cell::Bool(true),
+            MISSING => Cell::Missing,
+            code => spellings.cells[usize::from(code)].cell(),
+        };
+        visit(row, cell)?;
+    }
+    Ok(bytes.len() - rest.len())
 }
 
 fn take<'a>(rest: &mut &'a [u8], n_bytes: usize) -> &'a [u8] {

@@ -28,7 +28,7 @@ fn population(model: &LatentTree) -> (Dataset, Vec<f64>) {
         .map(f64::exp)
         .collect();
     // Weights of a large sample, so that nothing is taken for noise.
-    let weights = chances.iter().map(|p| p * 1e12).collect();
+    let weights = chances.iter().map(|p| p * 1e15).collect();
     (Dataset::from_columns(Arc::clone(model.schema()), columns, Some(weights)).unwrap(), chances)
 }
 
