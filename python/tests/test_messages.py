@@ -6,13 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from latentree import HierarchicalClustering, LatentTree, Mixture, Moments, _latentree, read_model, stability
+from latentree import (
+    HierarchicalClustering,
+    LatentTree,
+    Mixture,
+    Moments,
+    _latentree,
+    read_events,
+    read_meds,
+    read_model,
+    read_text,
+    stability,
+)
 
 SOURCES = Path(__file__).resolve().parents[2] / "crates" / "latentree" / "src"
 #: Options that messages of the library name and that cannot be met from Python.
 ONLY_ON_THE_COMMAND_LINE = set(
     "learn.candidates learn.checkpoint learn.from read.encoding read.events export.format read.group read.id read.names read.no_header "
     "classify.prior learn.folds learn.target".split()
+)
+#: `latentree.federated` calls the command line, whose messages name its options; `read_text` checks `min_df` and `max_df` itself.
+ONLY_ON_THE_COMMAND_LINE |= set(
+    "federate.dp_delta federate.dp_rho federate.keys federate.mask federate.max_items federate.range federate.schema federate.site "
+    "federate.sites federate.without read.clinical read.dates read.df".split()
 )
 #: Options that only programs of the library set.
 ONLY_IN_THE_LIBRARY = {"distance.clip", "distance.rare_weight"}
@@ -34,7 +50,7 @@ def test_every_option_of_the_library_has_the_name_of_an_argument():
     assert {"parameters.hidden_states", "em.tolerance", "read.unseen"} <= options, "the sources were searched"
     arguments = {"sample_weight"}
     calls = (LatentTree.__init__, LatentTree.fit, LatentTree.sample, LatentTree.impute, Moments.__init__, read_model)
-    for call in (*calls, Mixture.__init__, HierarchicalClustering.__init__, stability):
+    for call in (*calls, Mixture.__init__, HierarchicalClustering.__init__, stability, read_events, read_meds, read_text):
         arguments.update(inspect.signature(call).parameters)
     for option in sorted(options - ONLY_ON_THE_COMMAND_LINE - ONLY_IN_THE_LIBRARY):
         message = _latentree.python_message(f"`{option}`: 7 given; use `{option}`.")

@@ -87,6 +87,7 @@ pub(crate) const ARGUMENTS: [(&str, &str); 26] = [
 const NAMES: &[(&str, &str)] = &[
     ("read.weights", "sample_weight"),
     ("read.unseen", "handle_unknown"),
+    ("read.subject_split", "split"),
     ("sample.rows", "n_samples"),
     ("learn.threads", "n_jobs"),
     ("mixture.components", "n_components"),
