@@ -25,10 +25,10 @@ ONLY_ON_THE_COMMAND_LINE = set(
     "learn.candidates learn.checkpoint learn.from read.encoding read.events export.format read.group read.id read.names read.no_header "
     "classify.prior learn.folds learn.target".split()
 )
-#: `latentree.federated` calls the command line, whose messages name its options; `read_text` checks `min_df` and `max_df` itself.
+#: `latentree.federated` calls the command line, whose messages name its options.
 ONLY_ON_THE_COMMAND_LINE |= set(
     "federate.dp_delta federate.dp_rho federate.keys federate.mask federate.max_items federate.range federate.schema federate.site "
-    "federate.sites federate.without read.clinical read.dates read.df".split()
+    "federate.sites federate.without read.clinical read.dates".split()
 )
 #: Options that only programs of the library set.
 ONLY_IN_THE_LIBRARY = {"distance.clip", "distance.rare_weight"}

@@ -1,6 +1,6 @@
 //! How the options of text become the library's.
 
-use latentree::data::TextOptions;
+use latentree::data::{DocumentLimit, TextOptions};
 use latentree::{Error, Result};
 
 use crate::args::DataArgs;
@@ -20,23 +20,15 @@ pub(crate) fn text_options(args: &DataArgs) -> Result<Option<TextOptions>> {
             None => Ok(None),
         };
     }
-    let limit = |text: &Option<String>, option: &str| {
-        let parse = |text: &String| {
-            text.parse().map_err(|error| match error {
-                Error::Option { problem, .. } => Error::option(option, problem),
-                other => other,
-            })
-        };
-        text.as_ref().map(parse).transpose()
-    };
+    let limit = |text: &Option<String>, option: &str| text.as_deref().map(|it| DocumentLimit::parse(option, it)).transpose();
     let mut options = TextOptions::default();
     options.column.clone_from(&args.column);
     options.split.clone_from(&args.split);
     if let Some(stop) = &args.stop {
         options.stop = stop.parse()?;
     }
-    options.min_df = limit(&args.min_df, "--min-df")?;
-    options.max_df = limit(&args.max_df, "--max-df")?;
+    options.min_df = limit(&args.min_df, "read.min_df")?;
+    options.max_df = limit(&args.max_df, "read.max_df")?;
     options.coverage = args.coverage;
     Ok(Some(options))
 }

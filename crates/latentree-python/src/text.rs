@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use latentree::data::{BatchSource, Block, Dataset, ReadOptions, Reader, TextOptions, open, open_texts};
+use latentree::data::{BatchSource, Block, Dataset, DocumentLimit, ReadOptions, Reader, TextOptions, open, open_texts};
 use latentree::report::TopicTable;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -42,8 +42,8 @@ pub(crate) fn read_text<'py>(
                 column,
                 split,
                 stop: stop.map(str::parse).transpose()?.unwrap_or_default(),
-                min_df: min_df.map(str::parse).transpose()?,
-                max_df: max_df.map(str::parse).transpose()?,
+                min_df: min_df.map(|text| DocumentLimit::parse("read.min_df", text)).transpose()?,
+                max_df: max_df.map(|text| DocumentLimit::parse("read.max_df", text)).transpose()?,
                 coverage,
                 ..TextOptions::default()
             })

@@ -121,11 +121,7 @@ fn hierarchies_are_made_applied_to_new_rows_and_exported() {
         assert!(found["leaves"].as_u64().unwrap() <= 4);
     }
     folder.json("cluster docword.a.txt --names vocab.txt --leaves auto --min-size 5 -o auto.json");
-    for arguments in [
-        "score tree.json docword.a.txt",
-        "query tree.json --of h1",
-        "export tree.json --format bif -o t.bif",
-    ] {
+    for arguments in ["score tree.json docword.a.txt", "query tree.json --of h1", "export tree.json --format bif -o t.bif"] {
         let outcome = folder.run(arguments);
         assert_eq!(outcome.code, Some(2), "{arguments}");
         assert!(outcome.stderr.contains("hierarchy"), "{arguments}: {}", outcome.stderr);

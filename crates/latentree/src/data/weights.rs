@@ -146,6 +146,7 @@ impl SeenWeights {
     }
 
     /// Takes in the weights of other rows.
+    #[cfg(feature = "columnar")]
     pub(crate) fn merge(&mut self, other: &Self) {
         self.n_positive += other.n_positive;
         self.sum += other.sum;
@@ -158,6 +159,7 @@ impl SeenWeights {
     }
 
     /// What becomes of the weights.
+    #[cfg(feature = "columnar")]
     pub(crate) fn scale(&self, kind: WeightKind) -> Result<WeightScale> {
         Ok(WeightScale { change: self.change(kind)? })
     }

@@ -27,6 +27,7 @@ impl DistinctSample {
     }
 
     /// Joins the sample of other values.
+    #[cfg(feature = "columnar")]
     pub(super) fn merge(&mut self, other: Self) {
         self.n_bits = self.n_bits.max(other.n_bits);
         #[expect(clippy::iter_over_hash_type, reason = "counts are added, in any order")]

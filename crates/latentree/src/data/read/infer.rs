@@ -28,8 +28,10 @@ use super::written_number::{self, Commas};
 use crate::data::Kind;
 use crate::error::Shortened;
 
+#[cfg(feature = "columnar")]
 mod merge;
 
+#[cfg(feature = "columnar")]
 pub(super) use merge::StoredProfile;
 
 /// Most different whole numbers that are taken as categories.

@@ -142,6 +142,7 @@ pub(super) struct Commas {
 
 impl Commas {
     /// Takes in what was seen of other cells of the column.
+    #[cfg(feature = "columnar")]
     pub(super) fn merge(&mut self, other: Self) {
         self.is_comma |= other.is_comma;
         self.is_point |= other.is_point;

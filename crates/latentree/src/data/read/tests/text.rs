@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::Fixture;
-use crate::data::{BatchSource, Dataset, ReadOptions, StopWords, TextOptions, open, open_texts};
+use crate::data::{BatchSource, Dataset, DocumentLimit, ReadOptions, StopWords, TextOptions, open, open_texts};
 
 fn all_words() -> TextOptions {
-    TextOptions { stop: StopWords::None, min_df: Some("1".parse().unwrap()), ..TextOptions::default() }
+    TextOptions { stop: StopWords::None, min_df: Some(DocumentLimit::Number(1)), ..TextOptions::default() }
 }
 
 fn words(source: &dyn BatchSource) -> Vec<String> {
@@ -92,7 +92,7 @@ fn the_vocabulary_follows_documents_occurrences_and_stop_words() {
     let read = |text: TextOptions| words(&open_texts(texts.clone(), None, &ReadOptions::default().text(text)).unwrap());
     assert_eq!(read(TextOptions { stop: "en".parse().unwrap(), ..TextOptions::default() }), ["cat", "sat"]);
     assert_eq!(
-        read(TextOptions { max_df: Some("2".parse().unwrap()), min_df: Some("0.5".parse().unwrap()), ..all_words() }),
+        read(TextOptions { max_df: Some(DocumentLimit::Number(2)), min_df: Some(DocumentLimit::Share(0.5)), ..all_words() }),
         ["cat", "sat"]
     );
     // Of 15 occurrences, "the" has 6 and "cat" 3: together three fifths.
@@ -100,7 +100,7 @@ fn the_vocabulary_follows_documents_occurrences_and_stop_words() {
     assert_eq!(read(TextOptions { coverage: Some(0.61), ..all_words() }), ["cat", "sat", "the"]);
     // "the" and "on" are 7 of 15 words, so that auto takes the English list.
     assert_eq!(
-        read(TextOptions { min_df: Some("1".parse().unwrap()), ..TextOptions::default() }),
+        read(TextOptions { min_df: Some(DocumentLimit::Number(1)), ..TextOptions::default() }),
         ["cat", "dog", "hat", "mat", "sat"]
     );
 }
@@ -157,7 +157,7 @@ fn documents_without_words_and_options_of_tables_are_errors() {
     let options = ReadOptions::default().text(all_words());
     assert!(fixture.error(&options.clone().events("a", "b", None)).to_string().contains("read.events"));
     assert!(fixture.error(&options.clone().id("a")).to_string().contains("read.id"));
-    let none = TextOptions { min_df: Some("5".parse().unwrap()), ..all_words() };
+    let none = TextOptions { min_df: Some(DocumentLimit::Number(5)), ..all_words() };
     assert!(fixture.error(&ReadOptions::default().text(none)).to_string().contains("none of 2 words is left"));
     let too_much = TextOptions { coverage: Some(1.5), ..all_words() };
     assert!(fixture.error(&ReadOptions::default().text(too_much)).to_string().contains("not a share"));

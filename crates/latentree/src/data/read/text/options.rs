@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use super::stop_words::StopWords;
 use crate::error::{Error, Result, Shortened};
@@ -28,19 +27,23 @@ impl DocumentLimit {
     }
 }
 
-impl FromStr for DocumentLimit {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let fail = || {
-            let problem = format!("{:?} is neither a number of documents (2) nor a share of them (0.01, 0.5)", Shortened(text));
-            Error::option("read.df", problem)
-        };
+impl DocumentLimit {
+    /// Reads a limit, `read.min_df` or `read.max_df`, as it is written: a whole number of documents, or a share from 0 to 1.
+    ///
+    /// # Errors
+    /// [`Error::Option`] that names the option.
+    pub fn parse(option: &str, text: &str) -> Result<Self> {
         if let Ok(number) = text.parse() {
             return Ok(Self::Number(number));
         }
-        let share: f64 = text.parse().map_err(|_| fail())?;
-        if (0.0..=1.0).contains(&share) { Ok(Self::Share(share)) } else { Err(fail()) }
+        match text.parse::<f64>() {
+            Ok(share) if (0.0..=1.0).contains(&share) => Ok(Self::Share(share)),
+            _ => {
+                let problem =
+                    format!("{:?} is neither a number of documents (2) nor a share of them (0.01, 0.5)", Shortened(text));
+                Err(Error::option(option, problem))
+            }
+        }
     }
 }
 
