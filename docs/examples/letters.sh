@@ -12,7 +12,7 @@ latentree topics letters --model single-topic -k 6 --documents by_topic.csv -o l
 # [end:topics]
 
 # [start:documents]
-cut -d, -f1-3 by_topic.csv | head -4
+head -4 by_topic.csv | cut -d, -f1-3
 # [end:documents]
 
 # [start:dates]
