@@ -52,7 +52,8 @@ def test_pipelines_searches_and_files(rows, clinic, tmp_path, spark):
     assert again.stages[0].tree.to_json() == fitted.stages[0].tree.to_json()
     assert again.stages[0].summary.n_rows == len(clinic)
     assert again.stages[0].score(rows) == fitted.stages[0].score(rows)
-    loaded = SparkLatentTreeModel.load(str(tmp_path / "pipeline" / "stages" / os.listdir(tmp_path / "pipeline" / "stages")[0]))
+    (first,) = (tmp_path / "pipeline" / "stages").glob("0_*")
+    loaded = SparkLatentTreeModel.load(str(first))
     assert loaded.uid == fitted.stages[0].uid
     grid = ParamGridBuilder().addGrid(estimator.n_states, [2, 3]).build()
     search = CrossValidator(estimator=estimator, estimatorParamMaps=grid, evaluator=LogLikelihoodEvaluator(), numFolds=2, seed=1)
