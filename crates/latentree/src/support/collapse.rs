@@ -24,6 +24,8 @@ pub const WEAK: f64 = 0.5;
 pub const STRONG: f64 = 0.95;
 /// Rounds of merging and rearranging; each ends with new tests.
 const ROUNDS: usize = 8;
+/// Of them, those that may rearrange: each costs as much as all tests, and later ones gain less.
+const REARRANGED: usize = 1;
 /// A rearrangement that adds less to BIC is not worth a round.
 const LEAST_GAIN: f64 = 1.0;
 /// Passes of EM over all rows after a round.
@@ -116,7 +118,10 @@ pub(crate) fn collapsed(
     }
     let Some(mut tests) = bench.split_tests(&model, &|_| true, false, observer)? else { return Ok((model, None)) };
     let (mut model, mut removed) = (model, 0);
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
+        if round >= REARRANGED {
+            tests.iter_mut().for_each(|test| test.better = None);
+        }
         let Some((smaller, n_merged)) = bench.smaller(&model, &tests, options, observer)? else { break };
         // What has the same neighbours keeps its test. Hidden nodes of a Gaussian model are renumbered; its tests are cheap.
         let names = |tree: &Tree, [a, b]: [NodeIx; 2]| [tree.name(a).to_owned(), tree.name(b).to_owned()];

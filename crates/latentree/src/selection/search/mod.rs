@@ -396,9 +396,9 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     };
     let n_climbed = found.len();
     found = climb_all(found, first_sweeps, 0, &|ix| bench.steps.climb(ix, n_climbed))?;
-    // The Chow–Liu tree is ahead early and is overtaken late: it takes no other start's place.
+    // On large tables, the Chow–Liu tree is ahead early and is overtaken late: it takes no other start's place.
     let is_spanning = |it: &(usize, Found)| matches!(beginnings[it.0], Beginning::Spanning);
-    let kept = kept + usize::from(found.iter().take(kept).any(is_spanning));
+    let kept = kept + usize::from(size > LARGE && found.iter().take(kept).any(is_spanning));
     found.truncate(kept);
     found = climb_all(found, plan.further_sweeps, 500, &|ix| bench.steps.climb_further(ix))?;
     if size < SMALL {
