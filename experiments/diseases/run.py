@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
 """Diseases: trees of diagnoses beside the phecode hierarchy, and stability of clusters of patients.
 
-Usage: run.py PROGRAM DATA WORK PART…    PART is table3[:SET[:LEARNERS]], bootstrap:SET:LEARNER:N, simulated or clusters
+Usage: run.py PROGRAM DATA WORK PART…    PART is one of
+
+  table3[:SET[:LEARNERS]]              trees beside the phecode hierarchy
+  bootstrap:SET:LEARNERS:N[:PATIENTS]  the same for N samples of the patients, drawn with replacement
+  simulated[:FORM[:SEEDS[:LEARNERS]]]  known hierarchies; FORM is realistic or plain
+  clusters                             stability of clusters of patients
 
 DATA holds `ehr/`; files go to the folder WORK. Codes of diabetes130 have lost leading zeros (41 is 041), which are put back."""
 
 import csv
 import gzip
 import json
+import math
 import random
 import resource
 import subprocess
@@ -103,63 +109,127 @@ def table3(learners=LEARNERS, sets=SETS):
             line(f"{name} ({found['variables']}) | {label}", found, cpu, f"{learned['hidden']} hidden")
 
 
-def bootstrap(name, label, replicates):
-    """Replicates over patients, each drawn with replacement."""
+def bootstrap(name, labels, replicates, n_patients=None):
+    """Samples of the patients, drawn with replacement, each seen by all learners."""
     rows = {}
     for patient, code in events(name):
         rows.setdefault(patient, []).append(code)
-    patients, all_found = sorted(rows), []
+    patients, all_found = sorted(rows), {label: [] for label in labels}
+    n_drawn = n_patients or len(patients)
     for seed in range(replicates):
         rng = random.Random(seed)
-        drawn = (rows[rng.choice(patients)] for _ in patients)
-        path = write(WORK / "drawn.csv", ["patient", "icd9"], [(ix, code) for ix, codes in enumerate(drawn) for code in codes])
-        run("learn", path, *reading(name), *LEARNERS[label], "-o", WORK / "drawn.json")
-        all_found.append(compared(WORK / "drawn.json", phecode_reference()))
-    for measure in ("nearest_same_group", "same_group_auc", "triplets", "quartets"):
-        values = sorted(found[measure] for found in all_found)
-        mean = sum(values) / len(values)
-        deviation = (sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)) ** 0.5
-        print(f"{name} {label} {measure}: mean {mean:.3f}, sd {deviation:.3f}, range {values[0]:.3f}–{values[-1]:.3f} ({replicates})", flush=True)
+        drawn = [rows[rng.choice(patients)] for _ in range(n_drawn)]
+        path = write(WORK / f"drawn.{name}.csv", ["patient", "icd9"], [(ix, code) for ix, codes in enumerate(drawn) for code in codes])
+        options = reading(name)
+        if n_patients:
+            options[-1] = str(max(10, round(int(options[-1]) * n_drawn / len(patients))))
+        for label in labels:
+            tree = WORK / f"drawn.{name}.json"
+            _, cpu = run("learn", path, *options, *LEARNERS[label], "-o", tree)
+            found = compared(tree, phecode_reference())
+            all_found[label].append(found)
+            line(f"{name} ({found['variables']}) | {seed} | {label}", found, cpu)
+    shown = ("nearest_same_group", "same_group_auc", "triplets", "quartets")
+    for label, found in all_found.items():
+        for measure in shown:
+            summary(f"{name} {label} {measure}", [it[measure] for it in found])
+        if label != labels[-1]:
+            for measure in shown:
+                pairs = zip(found, all_found[labels[-1]])
+                summary(f"{name} {label} less {labels[-1]} {measure}", [one[measure] - other[measure] for one, other in pairs])
 
 
-def simulated(seeds=3):
-    """Hierarchies of chapters, sections and diseases with planted illnesses; presence in patients."""
+def summary(what, values):
+    values = sorted(values)
+    mean = sum(values) / len(values)
+    deviation = (sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)) ** 0.5
+    print(f"{what}: mean {mean:.3f}, sd {deviation:.3f}, range {values[0]:.3f} to {values[-1]:.3f} ({len(values)})", flush=True)
+
+
+def logistic(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def hierarchy(sizes, patients, seed, realistic):
+    """Events of patients in a known hierarchy: chapters have sections, and sections have diseases.
+
+    Who is ill in a chapter is more often ill in its sections, and each section brings its diseases, every one at its own rate. In the plain form,
+    chapters are independent, and all diseases are frequent. The realistic form adds what claims have:
+
+    - a frailty of each patient, such as age, that makes all chapters more frequent together, some more than others;
+    - rare diseases: rates of the ill are spread over 5% to 70% on a logarithmic scale;
+    - comorbidity across chapters: the last section of a chapter brings the first section of the next in a quarter of the patients (as diabetes
+      brings nephropathy), which no tree of chapters can hold;
+    - noise: wrong and ruled-out codes, one in three patients, of any disease in proportion to its rate."""
+    rng = random.Random(100 * seed + sizes[0])
+    chapters, sections, diseases = sizes
+    names = [(f"{c}{s}{d}", f"{c}{s}", f"{c}") for c in "abcdef"[:chapters] for s in "pqrs"[:sections] for d in range(diseases)]
+    if realistic:
+        rates = {}
+        for name, _, _ in names:
+            ill = math.exp(rng.uniform(math.log(0.05), math.log(0.7)))
+            rates[name] = (ill, ill * rng.uniform(0.02, 0.08))
+    else:
+        rates = {name: (rng.uniform(0.25, 0.7), rng.uniform(0.005, 0.05)) for name, _, _ in names}
+    share = {chapter: rng.uniform(0.15, 0.35) for _, _, chapter in names}
+    frailty = {chapter: rng.uniform(0.4, 1.0) if realistic else 0.0 for chapter in share}
+    rows = []
+    all_rates = [rates[name][0] for name, _, _ in names]
+    for patient in range(patients):
+        frail = rng.gauss(0, 1)
+        of_chapter = {c: rng.random() < logistic(math.log(share[c] / (1 - share[c])) + frailty[c] * frail) for c in share}
+        of_section = {}
+        for _, section, chapter in names:
+            if section not in of_section:
+                of_section[section] = rng.random() < (0.6 if of_chapter[chapter] else 0.04)
+        if realistic:
+            for one, other in zip("abcdef"[: chapters - 1], "bcdef"):
+                if of_section[one + "pqrs"[sections - 1]] and rng.random() < 0.25:
+                    of_section[other + "p"] = True
+        for name, section, _ in names:
+            if rng.random() < rates[name][0 if of_section[section] else 1]:
+                rows.append((patient, name))
+        if realistic and rng.random() < 1 / 3:
+            rows.append((patient, rng.choices(names, all_rates)[0][0]))
+        rows.append((patient, ""))
+    return names, rows
+
+
+def simulated(form="realistic", seeds=5, learners="default,clnj,plrg,average-linkage,complete-linkage,single-linkage"):
+    """Learners beside the hierarchy that patients were drawn from; the last lines of a size are means over the seeds."""
     for sizes, patients in (((3, 2, 4), 2000), ((4, 3, 5), 5000), ((6, 4, 6), 10000)):
-        for seed in range(seeds):
-            rng = random.Random(100 * seed + sizes[0])
-            chapters, sections, diseases = sizes
-            names = [(f"{c}{s}{d}", f"{c}{s}", f"{c}") for c in "abcdef"[:chapters] for s in "pqrs"[:sections] for d in range(diseases)]
+        label_of = f"{sizes[0]}×{sizes[1]}×{sizes[2]}, {patients}"
+        sums = {}
+        for seed in range(int(seeds)):
+            names, rows = hierarchy(sizes, patients, seed, form == "realistic")
             write(WORK / "reference.csv", ["item", "section", "chapter"], names)
-            # Prevalence among the ill and the well differs from disease to disease, as it does in claims.
-            rates = {name: (rng.uniform(0.25, 0.7), rng.uniform(0.005, 0.05)) for name, _, _ in names}
-            share = {chapter: rng.uniform(0.15, 0.35) for _, _, chapter in names}
-            rows = []
-            for patient in range(patients):
-                of_chapter = {chapter: rng.random() < share[chapter] for chapter in share}
-                of_section = {}
-                for name, section, chapter in names:
-                    if section not in of_section:
-                        of_section[section] = rng.random() < (0.6 if of_chapter[chapter] else 0.04)
-                    if rng.random() < rates[name][0 if of_section[section] else 1]:
-                        rows.append((patient, name))
-                rows.append((patient, ""))
             path = write(WORK / "simulated.csv", ["patient", "item"], rows)
-            for label in ("default", "clnj", "plrg", "average-linkage", "complete-linkage", "single-linkage"):
+            for label in learners.split(","):
                 _, cpu = run("learn", path, "--events", "patient,item", *LEARNERS[label], "-o", WORK / "simulated.json")
                 found = compared(WORK / "simulated.json", [f"{WORK / 'reference.csv'}:item,section,chapter"])
-                line(f"{chapters}×{sections}×{diseases}, {patients} | {seed} | {label}", found, cpu)
+                line(f"{label_of} | {seed} | {label}", found, cpu)
+                sums.setdefault(label, []).append([found[measure] for measure in MEASURES] + [cpu])
+        for label, values in sums.items():
+            means = [sum(column) / len(column) for column in zip(*values)]
+            line(f"{label_of} | mean | {label}", dict(zip(MEASURES, means)), means[-1])
 
 
-def clusters():
+def patient_readings():
     three = ["--events", "patient,icd9", "--rollup", WORK / "three.csv", "--descriptions", WORK / "majors.csv", "--coverage", "0.9", "--min-items", "3"]
     phecodes = ["--events", "patient,icd9", "--rollup", WORK / "phecodes.csv", "--unmapped", "drop", "--descriptions",
                 f"{WORK / 'pheinfo.csv'}:phecode,description", "--coverage", "0.9", "--min-items", "3"]
-    for name, how, options in (("diabetes130", "three digits", three), ("diabetes130", "phecodes", phecodes), ("vermont_dx", "three digits", three)):
+    return (("diabetes130", "three digits", three), ("diabetes130", "phecodes", phecodes), ("vermont_dx", "three digits", three))
+
+
+def clusters():
+    for name, how, options in patient_readings():
         for method in ("d-sidiwo", "sidiwo"):
             for depth in (2, 3, 4, 5):
-                found, cpu = run("cluster", WORK / f"{name}.csv", *options, "--depth", depth, "--method", method, "-o", WORK / "clusters.json")
-                stable, _ = run("cluster", WORK / f"{name}.csv", *options, "--depth", depth, "--method", method, "--stability", 5, "-o", WORK / "clusters.json")
-                print("|", name, how, method, "|", depth, "|", found.get("rows"), "|", stable.get("stability"), "|", f"{cpu:.2f}", "|", stable.get("warnings"), flush=True)
+                arguments = ["cluster", WORK / f"{name}.csv", *options, "--depth", depth, "--method", method, "-o", WORK / "clusters.json"]
+                found, cpu = run(*arguments)
+                stable, _ = run(*arguments, "--stability", 5)
+                warning = "; ".join(it for it in stable["warnings"] if "unstable" in it)
+                print(f"| {name}, {how} | {method} | {depth} | {found['rows']} | {stable['stability']:.3f} | {cpu:.2f} | {warning}", flush=True)
 
 
 if __name__ == "__main__":
@@ -169,6 +239,6 @@ if __name__ == "__main__":
         if name == "table3":
             table3(more[1].split(",") if len(more) > 1 else LEARNERS, [more[0]] if more else SETS)
         elif name == "bootstrap":
-            bootstrap(more[0], more[1], int(more[2]))
+            bootstrap(more[0], more[1].split(","), int(more[2]), int(more[3]) if len(more) > 3 else None)
         else:
-            {"simulated": simulated, "clusters": clusters}[name]()
+            {"simulated": simulated, "clusters": clusters}[name](*more)
