@@ -41,10 +41,14 @@ class RowGroups(TransformerMixin, ClusterMixin, BaseEstimator):
     def _family(self) -> Any:
         return getattr(self, "family", None)
 
+    def _inspect(self, X: Any, learning: bool) -> _data.Data:
+        """A table, to learn from or for the fitted model."""
+        return _data.read(X, type(self).__name__)
+
     def _read_rows(self, X: Any, sample_weight: Any = None) -> tuple[_data.Data, _latentree.Table]:
         """A table to learn from."""
         read_handle_unknown(self.handle_unknown)
-        data = _data.read(X, type(self).__name__)
+        data = self._inspect(X, learning=True)
         weights = _data.read_weights(sample_weight, data.n_rows)
         return data, data.table(self._kinds(self._family()), weights)
 
@@ -64,7 +68,7 @@ class RowGroups(TransformerMixin, ClusterMixin, BaseEstimator):
     def _read(self, X: Any) -> _latentree.Table:
         """A table for the fitted model."""
         model = self._fitted()
-        data = _data.read(X, type(self).__name__)
+        data = self._inspect(X, learning=False)
         names = getattr(self, "feature_names_in_", None)
         known = None if names is None else [str(name) for name in names]
         match_features(data, type(self).__name__, known, self.n_features_in_)

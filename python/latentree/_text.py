@@ -96,24 +96,28 @@ def read_text(
 
 
 def topics(model: Any, counts: Any = None, *, n_topics: int | None = None, n_words: int = 10) -> pd.DataFrame:
-    """The topics of a fitted `LatentTree` over words, as a data frame.
+    """The topics of a fitted model of words, as a data frame.
 
-    A row is a hidden variable: its words by mutual information, the share of documents that it is in, the coherence of its words (``npmi``
-    and ``c_v``, if ``counts`` are given), and its parent.
+    A row is a hidden variable of a `LatentTree`, a topic of a `TopicModel`, or a cluster of a `HierarchicalClustering`: its words by
+    mutual information (of a tree) or relevance, the share of documents that it is in, the coherence of its words (``npmi`` and ``c_v``,
+    if ``counts`` are given), and its parent.
 
     Parameters
     ----------
     model
-        A fitted `LatentTree` whose columns are words.
+        A fitted `LatentTree`, `TopicModel`, `Mixture` or `HierarchicalClustering` whose columns are words.
     counts
         The documents, as the model was fitted on.
     n_topics
-        So many hidden variables that together say most of all words. By default all groups of words, broad and fine.
+        So many hidden variables of a tree that together say most of all words. By default all groups of words, broad and fine.
     n_words
         Number of words of each topic.
     """
     import pandas as pd
 
-    table = None if counts is None else model._read(counts)[1]
-    found = json.loads(_latentree.topics(model._fitted(), table, n_topics, n_words, read_n_jobs(model.n_jobs)))
+    fitted = model._fitted()
+    table = None if counts is None else model._read(counts)
+    if isinstance(table, tuple):
+        table = table[1]
+    found = json.loads(_latentree.topics(fitted, table, n_topics, n_words, read_n_jobs(model.n_jobs)))
     return pd.DataFrame(found, columns=["name", "words", "share", "npmi", "c_v", "parent"])

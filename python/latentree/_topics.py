@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _data, _latentree
+from . import _data
 from ._mixture import Mixture
+from ._text import read_text, topics
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def _documents(X: Any) -> list[str] | None:
+    """The texts, if X is a list, array or series of them and not a table."""
+    if _data.is_instance(X, "pandas", "Series") or _data.is_instance(X, "polars", "Series"):
+        texts = X.to_list()
+    elif isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind in "OUT":
+        texts = X.tolist()
+    elif isinstance(X, list | tuple):
+        texts = list(X)
+    else:
+        return None
+    if not any(isinstance(text, str) for text in texts):
+        return None
+    for ix, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"document {ix} is {text!r}, not a text; leave it out, or give an empty text")
+    return texts
 
 
 class TopicModel(Mixture):
     """Topics of documents, learned from the moments of word counts.
 
-    Rows are documents and columns are words; cells are counts. Sparse matrices, such as those of scikit-learn's CountVectorizer, stay
-    sparse.
+    Documents are texts (a list, an array, or a pandas or polars series), or rows of a table whose columns are words and whose cells are
+    counts. Sparse matrices, such as those of scikit-learn's CountVectorizer, stay sparse.
 
     Parameters
     ----------
@@ -29,6 +52,9 @@ class TopicModel(Mixture):
         Whether EM refines the topics (single-topic only).
     alpha : float or "auto", optional
         Sum of the Dirichlet parameters of ``lda``, 0.2 by default: small if documents have few topics. ``"auto"`` chooses it.
+    vectorizer : optional
+        What counts the words of texts: any vectorizer of scikit-learn that counts, or an object with its ``fit_transform``,
+        ``transform`` and ``get_feature_names_out``. By default `read_text`, with its stop words. Not used for tables.
     kind, handle_unknown, random_state, n_jobs, verbose :
         As in `Mixture`.
 
@@ -38,6 +64,8 @@ class TopicModel(Mixture):
         The distribution of words in every topic.
     coherence_ : array of shape (n_components_,)
         How often the 20 leading words of a topic occur together; larger (less below 0) is better.
+    vectorizer_ :
+        The fitted vectorizer; None if there is none.
     labels_, weights_, sizes_, relevant_, model_, report_ :
         As in `Mixture`.
 
@@ -53,6 +81,10 @@ class TopicModel(Mixture):
     np.True_
     >>> sorted(model.top_words(2)[0]) in (["x1", "x2"], ["x3", "x4"])
     True
+    >>> texts = ["red apple pie", "apple pie red", "fast car road", "road car fast"]
+    >>> model = TopicModel(2, em=True).fit(texts)
+    >>> model.predict(["a road for cars, a fast road"])[0] == model.labels_[2]
+    np.True_
     """
 
     def __init__(
@@ -63,6 +95,7 @@ class TopicModel(Mixture):
         method: str | None = None,
         em: bool = False,
         alpha: float | str | None = None,
+        vectorizer: Any = None,
         kind: str | Mapping[str, str] | None = None,
         handle_unknown: str = "missing",
         random_state: Any = None,
@@ -74,6 +107,7 @@ class TopicModel(Mixture):
         self.method = method
         self.em = em
         self.alpha = alpha
+        self.vectorizer = vectorizer
         self.kind = kind
         self.handle_unknown = handle_unknown
         self.random_state = random_state
@@ -95,14 +129,43 @@ class TopicModel(Mixture):
             raise ValueError(f"model: {self.model!r} given; 'single-topic' or 'lda' is needed")
         return self.model
 
-    def _read_rows(self, X: Any, sample_weight: Any = None) -> tuple[_data.Data, _latentree.Table]:
-        data = _data.read(X, type(self).__name__)
-        if data.n_columns < 2:
+    def _inspect(self, X: Any, learning: bool) -> _data.Data:
+        texts = _documents(X)
+        if texts is not None:
+            return self._count_words(texts, learning)
+        data = super()._inspect(X, learning)
+        if learning:
+            self.vectorizer_ = None
+        if learning and data.n_columns < 2:
             raise ValueError(f"X has 1 feature(s), and {type(self).__name__} needs 2 words or more")
         cells = data.source.data if data.container == "sparse" else data.source
         if data.container in ("sparse", "numpy") and cells.dtype != object and cells.size > 0 and cells.min() < 0:
             raise ValueError(f"Negative values in data passed to {type(self).__name__}: counts of words are 0 or more")
-        return super()._read_rows(X, sample_weight)
+        return data
+
+    def _count_words(self, texts: list[str], learning: bool) -> _data.Data:
+        """Texts as a table of counts, by the vectorizer or by our own reader."""
+        names: list[str] | None
+        if learning:
+            for method in ("fit_transform", "transform"):
+                if self.vectorizer is not None and not callable(getattr(self.vectorizer, method, None)):
+                    raise TypeError(f"vectorizer: {self.vectorizer!r} given; it has no {method}")
+            self.vectorizer_ = None if self.vectorizer is None else copy.deepcopy(self.vectorizer)
+            known = None
+        else:
+            self._fitted()
+            known = getattr(self, "feature_names_in_", None)
+        if self.vectorizer_ is None:
+            if not learning and known is None:
+                raise ValueError(f"texts given, but {type(self).__name__} was fitted to a table without names of words; give counts")
+            counts, names, _ = read_text(texts=texts, vocabulary=known, n_jobs=self.n_jobs)
+        else:
+            counts = self.vectorizer_.fit_transform(texts) if learning else self.vectorizer_.transform(texts)
+            named = getattr(self.vectorizer_, "get_feature_names_out", None)
+            names = None if named is None else [str(name) for name in named()]
+        data = _data.read(counts, type(self).__name__)
+        data.names = data.labels = names
+        return data
 
     @property
     def components_(self) -> np.ndarray:
@@ -120,3 +183,7 @@ class TopicModel(Mixture):
         """The ``n`` most probable words of every topic; ``relevant_`` has those that tell a topic from the others."""
         names = [name for name, _, _ in self._fitted().columns()]
         return [[names[ix] for ix in topic.argsort(kind="stable")[::-1][:n]] for topic in self.components_]
+
+    def topics(self, X: Any = None, *, n_words: int = 10) -> pd.DataFrame:
+        """The topics with their words, shares and, of documents ``X``, coherence; see `latentree.topics`."""
+        return topics(self, X, n_words=n_words)

@@ -58,3 +58,28 @@ def test_mistakes_are_told(tmp_path):
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
     with pytest.raises(ValueError, match="latin-1"):
         latentree.read_text(tmp_path / "latin.txt")
+
+
+def test_topic_models_take_texts_and_any_vectorizer():
+    pd = pytest.importorskip("pandas")
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    texts = ["red apple pie", "apple pie red", "fast car road", "road car fast"] * 5
+    own = latentree.TopicModel(2, em=True).fit(texts)
+    assert sorted(own.feature_names_in_) == ["apple", "car", "fast", "pie", "red", "road"]
+    assert own.predict(["a road, a fast road", "red pie"]).tolist() == [own.labels_[2], own.labels_[0]]
+    counts = text.CountVectorizer().fit_transform(texts)
+    by_counts = latentree.TopicModel(2, em=True).fit(counts)
+    for given in (pd.Series(texts), np.array(texts), tuple(texts)):
+        model = latentree.TopicModel(2, em=True, vectorizer=text.CountVectorizer()).fit(given)
+        assert (model.labels_ == by_counts.labels_).all()
+        assert np.allclose(model.predict_proba(given), by_counts.predict_proba(counts))
+    table = own.topics(texts, n_words=3)
+    assert list(table.columns) == ["name", "words", "share", "npmi", "c_v", "parent"]
+    assert {frozenset(words) for words in table.words} == {frozenset(["red", "apple", "pie"]), frozenset(["fast", "car", "road"])}
+    assert np.allclose(table.npmi, 1.0)
+    with pytest.raises(TypeError, match="document 1 is None"):
+        latentree.TopicModel(2).fit(["red apple", None])
+    with pytest.raises(TypeError, match="vectorizer"):
+        latentree.TopicModel(2, vectorizer=3).fit(texts)
+    with pytest.raises(ValueError, match="give counts"):
+        by_counts.predict(texts)

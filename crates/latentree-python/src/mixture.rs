@@ -7,7 +7,7 @@ use latentree::clusters::{ClusterFit, ClusterOptions, Extent, fit_clusters};
 use latentree::data::{Dataset, Rows, Schema, WeightKind, WeightedRows};
 use latentree::format::{Format, ModelFile, OtherModel};
 use latentree::mixture::{MixtureFamily, MixtureModel, MixtureOptions, component_means, fit_mixture};
-use latentree::report::{Grouping, PageOptions, cluster_page};
+use latentree::report::{Grouping, PageOptions, TopicTable, cluster_page};
 use latentree::{Error, Observer as _, Result};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyTypeError;
@@ -32,6 +32,14 @@ pub(crate) struct GroupModel {
 impl GroupModel {
     pub(crate) fn schema(&self) -> &Arc<Schema> {
         self.model.schema()
+    }
+
+    pub(crate) fn topics_table(&self, n_words: usize) -> TopicTable {
+        match &*self.model {
+            OtherModel::Topics(model) => TopicTable::of_topics(model, n_words),
+            OtherModel::Clusters(model) => TopicTable::of_clusters(model, n_words),
+            _ => unreachable!("all kinds of models are known"),
+        }
     }
 }
 

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use latentree::data::{BatchSource, Block, Dataset, DocumentLimit, ReadOptions, Reader, TextOptions, open, open_texts};
 use latentree::report::TopicTable;
+use latentree::{Error, Place};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
 use crate::error::{guarded, to_python};
+use crate::mixture::GroupModel;
 use crate::model::Model;
 use crate::table::Table;
 use crate::worker;
@@ -79,7 +81,10 @@ pub(crate) fn read_text<'py>(
     })?;
     let (mut ends, mut columns, mut values) = (vec![0_i64], Vec::new(), Vec::new());
     for batch in dataset.batches() {
-        let Block::Sparse(rows) = &batch.block else { unreachable!("text is sparse") };
+        let Block::Sparse(rows) = &batch.block else {
+            let problem = "the rows are those of a table, not of documents; name the column that holds the texts (column=)";
+            return Err(to_python(Error::data(Place::default(), problem)));
+        };
         for row in 0..batch.n_rows {
             for (column, value) in rows.row(row) {
                 columns.push(column as i32);
@@ -100,16 +105,19 @@ pub(crate) fn read_text<'py>(
 #[pyo3(signature = (model, table, n_topics, n_words, n_jobs))]
 pub(crate) fn topics(
     py: Python<'_>,
-    model: &Bound<'_, Model>,
+    model: &Bound<'_, PyAny>,
     table: Option<&Bound<'_, Table>>,
     n_topics: Option<usize>,
     n_words: usize,
     n_jobs: usize,
 ) -> PyResult<String> {
-    let model = model.get().latent_tree()?.clone();
+    let topics = if let Ok(group) = model.cast::<GroupModel>() {
+        group.get().topics_table(n_words)
+    } else {
+        TopicTable::of_model(model.cast::<Model>()?.get().latent_tree()?, n_topics, n_words).map_err(to_python)?
+    };
     let rows = table.map(|table| std::sync::Arc::clone(&table.get().dataset));
     worker::run(py, n_jobs, None, move |progress| {
-        let topics = TopicTable::of_model(&model, n_topics, n_words)?;
         let topics = match rows {
             Some(rows) => topics.measured(&*rows, progress)?,
             None => topics,

@@ -338,12 +338,12 @@ impl Problem<'_> {
         let (model, log_likelihood) = if self.em && self.family == MixtureFamily::SingleTopic {
             let total: f64 = overall.iter().sum();
             let overall: Vec<f64> = overall.iter().map(|share| share / total).collect();
-            let mut fit = topic_em::fit(model, root, &overall, self.rows, self.observer)?;
-            if let Some(other) = self.by_moves(&fit.model, root, &overall)?
-                && other.log_likelihood > fit.log_likelihood
-            {
-                fit = other;
-            }
+            let rough = topic_em::fit(model, root, &overall, topic_em::ROUGH, self.rows, self.observer)?;
+            let by_moves = self.by_moves(&rough.model, root, &overall)?;
+            let fit = match by_moves.filter(|it| it.log_likelihood > rough.log_likelihood) {
+                Some(fit) => fit,
+                None => topic_em::fit(rough.model, root, &overall, topic_em::TOLERANCE, self.rows, self.observer)?,
+            };
             em = Some((fit.passes, fit.converged));
             (fit.model, fit.log_likelihood)
         } else if self.em {
@@ -377,7 +377,7 @@ impl Problem<'_> {
             return Ok(None);
         };
         let start = topic_em::of_groups(model, root, overall, self.rows, &groups)?;
-        topic_em::fit(start, root, overall, self.rows, self.observer).map(Some)
+        topic_em::fit(start, root, overall, topic_em::TOLERANCE, self.rows, self.observer).map(Some)
     }
 
     /// By views: the number asked for, or one after the other until BIC falls.

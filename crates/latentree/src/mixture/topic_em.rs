@@ -16,8 +16,10 @@ use crate::parameters::em::ExpectedCounts;
 
 /// Most passes.
 const PASSES: usize = 200;
-/// Gain of a pass, relative to the log-likelihood, at which the fit ends.
-const TOLERANCE: f64 = 1e-6;
+/// Gain of a pass, relative to the log-likelihood, at which a fit ends.
+pub(super) const TOLERANCE: f64 = 1e-6;
+/// The gain at which moves of documents take over.
+pub(super) const ROUGH: f64 = 1e-4;
 /// Counts of the overall distribution of words that every topic is given, in words: keeps words that a topic never had possible.
 pub(super) const PSEUDO_WORDS: f64 = 1.0;
 
@@ -29,11 +31,12 @@ pub(crate) struct TopicFit {
     pub(crate) converged: bool,
 }
 
-/// Fits the topics and their probabilities from this start.
+/// Fits the topics and their probabilities from this start, until a pass gains less than this share of the log-likelihood.
 pub(crate) fn fit(
     start: LatentTree,
     root: NodeIx,
     overall: &[f64],
+    tolerance: f64,
     rows: &dyn Rows,
     observer: &dyn Observer,
 ) -> Result<TopicFit> {
@@ -44,7 +47,7 @@ pub(crate) fn fit(
         let counts = fold(&mut *rows.open()?, ExpectedCounts::new(Arc::clone(&model)), &Quiet(observer))?;
         let log_likelihood = counts.log_likelihood();
         observer.progress(pass as u64);
-        let converged = (log_likelihood - before).abs() <= TOLERANCE * log_likelihood.abs();
+        let converged = (log_likelihood - before).abs() <= tolerance * log_likelihood.abs();
         if converged || pass == PASSES {
             let model = Arc::unwrap_or_clone(model);
             return Ok(TopicFit { model, log_likelihood, passes: pass, converged });
