@@ -47,6 +47,7 @@ mod options;
 mod parameters;
 mod private;
 mod recorder;
+mod rivals;
 mod run;
 mod sampled;
 mod search;

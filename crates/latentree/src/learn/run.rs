@@ -158,9 +158,23 @@ impl<'a> Run<'a> {
         let rows = JournaledRows::new(sorted, journal.as_ref());
         let moments = self.moments(&rows, as_given.are_frequencies())?;
         let fitted = match self.criterion_for(&rows) {
-            Some(criterion) if self.searches_tree() => self.best_searched(criterion, &moments, &rows)?,
+            Some(criterion) if self.searches_tree() => {
+                let found = self.best_searched(criterion, &moments, &rows)?;
+                match criterion {
+                    Criterion::Bic => self.best_of_learners(found, &moments, &rows, as_given.are_frequencies())?,
+                    Criterion::Validation | Criterion::None => found,
+                }
+            }
             Some(criterion) => self.searched(criterion, Some(self.structure(&moments, Some(&rows))?), &moments, &rows)?,
-            None => self.fitted(self.structure(&moments, Some(&rows))?, &moments, Some(&rows))?,
+            None => {
+                let found = self.fitted(self.structure(&moments, Some(&rows))?, &moments, Some(&rows))?;
+                // A search was asked for, by default, of a table that is not suitable for it.
+                if self.criterion() == Some(Criterion::Bic) && self.searches_tree() {
+                    self.best_of_learners(found, &moments, &rows, as_given.are_frequencies())?
+                } else {
+                    found
+                }
+            }
         };
         let fitted = self.with_supports(fitted, &moments, Some(&rows))?;
         // Sums in the order of the file, so that scoring the model gives the same bits.
@@ -180,13 +194,8 @@ impl<'a> Run<'a> {
             return Ok(found);
         }
         let gaussian = self.fitted(self.structure(moments, Some(rows))?, moments, Some(rows))?;
-        let bic = |fitted: &Fitted| match &fitted.file {
-            ModelFile::LatentTree(model) => {
-                self.likelihood(model, moments, Some(rows)).map(|it| it.1.unwrap_or(f64::NEG_INFINITY))
-            }
-            ModelFile::Spectral(_) | ModelFile::Tree { .. } => Ok(f64::NEG_INFINITY),
-        };
-        Ok(if bic(&gaussian)? > bic(&found)? { gaussian } else { found })
+        let is_better = self.bic_of(&gaussian.file, moments, rows)? > self.bic_of(&found.file, moments, rows)?;
+        Ok(if is_better { gaussian } else { found })
     }
 
     /// Everything that results depend on: version, options, a given tree, and all rows.
@@ -327,7 +336,12 @@ impl<'a> Run<'a> {
     }
 
     /// Log-likelihood and BIC, from moments if they suffice, otherwise from the rows if available.
-    fn likelihood(&self, model: &LatentTree, moments: &Moments, rows: Option<&dyn Rows>) -> Result<(Option<f64>, Option<f64>)> {
+    pub(super) fn likelihood(
+        &self,
+        model: &LatentTree,
+        moments: &Moments,
+        rows: Option<&dyn Rows>,
+    ) -> Result<(Option<f64>, Option<f64>)> {
         self.observer.stage("likelihood of the model", rows.and_then(Rows::n_rows_hint));
         let mut log_likelihood = gaussian_log_likelihood(model, &moments.whole)?;
         if let (None, Some(rows)) = (log_likelihood, rows) {

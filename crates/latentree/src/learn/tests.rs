@@ -3,6 +3,7 @@
 mod elsewhere;
 mod numbers;
 mod reading;
+mod rivals;
 mod states;
 mod structure;
 

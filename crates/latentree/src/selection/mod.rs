@@ -17,6 +17,6 @@ mod validation;
 
 pub use options::{Criterion, Effort, SelectionOptions};
 pub use regularised::{Candidates, LocalLearner, ScoredCandidate, scored_candidates};
-pub use search::{BicSearch, by_bic, levels};
+pub use search::{BicSearch, by_bic, improved, levels};
 pub use states::states_by_bic;
 pub use validation::{CandidateScore, FIRST_STATES, MOST_WORK, Selected, ValidationSearch, by_validation};

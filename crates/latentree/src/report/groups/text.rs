@@ -43,7 +43,9 @@ fn in_order(groups: &Groups, of: usize, found: &mut Vec<usize>) {
 fn write_group(text: &mut String, model: &LatentTree, group: &Group, depth: usize, most: usize) {
     let indent = "  ".repeat(depth);
     let n = group.variables.len();
-    let name = if group.label == group.name { String::new() } else { format!(" ({})", clean(&group.name)) };
+    // A label that others share already ends with the name.
+    let is_named = group.label == group.name || group.label.ends_with(&format!("({})", group.name));
+    let name = if is_named { String::new() } else { format!(" ({})", clean(&group.name)) };
     let variables = if n == 1 { "1 variable".to_owned() } else { format!("{n} variables") };
     let support = group.support.map_or_else(String::new, |support| format!(", support {support:.2}"));
     let mut line = |content: &str| {

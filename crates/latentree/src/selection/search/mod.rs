@@ -450,12 +450,37 @@ pub(super) fn states_on_tree(
     search: &BicSearch,
     observer: &dyn Observer,
 ) -> Result<Option<LatentTree>> {
+    climbed(model, data, weight, search, true, observer)
+}
+
+/// A model with the best BIC that a search finds from this one alone; `None` if it is not of the form that searches have.
+///
+/// # Errors
+/// Those of [`by_bic`].
+pub fn improved(
+    model: &LatentTree,
+    data: &dyn Rows,
+    weight: f64,
+    search: &BicSearch,
+    observer: &dyn Observer,
+) -> Result<Option<LatentTree>> {
+    climbed(model, data, weight, search, false, observer)
+}
+
+fn climbed(
+    model: &LatentTree,
+    data: &dyn Rows,
+    weight: f64,
+    search: &BicSearch,
+    keep_tree: bool,
+    observer: &dyn Observer,
+) -> Result<Option<LatentTree>> {
     let merged = Merged::of(data)?;
     let mut bench = Bench::new(&merged, weight, search, observer)?;
-    bench.keep_tree = true;
+    bench.keep_tree = keep_tree;
     let Some(begun) = bench.fit(model, 30, 1e-7)? else { return Ok(None) };
     observer.model_found();
-    let best = bench.climb(begun, 25, search.seed, false)?;
+    let best = bench.climb(begun, 25, search.seed, !keep_tree)?;
     if observer.stop_early() {
         return Ok(Some(best.model));
     }
