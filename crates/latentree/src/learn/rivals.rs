@@ -2,8 +2,8 @@
 //!
 //! A search climbs from models of its own form and on the rows that it can afford. A single learner may do better: on columns with
 //! very many labels, which the search leaves alone, on Gaussian trees, or where all starts of a large table end in a poor place. So the
-//! models of `chow-liu`, `clnj` and `hclt` are fitted as a user would fit them, and the best of all by BIC is the result. If it is one
-//! of theirs and the table is suitable for a search, the search climbs from there once more.
+//! models of the default learner, `chow-liu`, `clnj` and `hclt` are fitted as a user would fit them, and the best of all by BIC is the
+//! result. If it is one of theirs and the table is suitable for a search, the search climbs from there once more.
 
 use super::model::Fitted;
 use super::moments::Moments;
@@ -23,7 +23,8 @@ const MAX_ROWS: u64 = 200_000;
 /// Likewise, variables.
 const MAX_VARIABLES: usize = 300;
 /// Learners, and their numbers of hidden states; `None` is a learner's default.
-const RIVALS: [(LearnerName, Option<usize>); 4] = [
+const RIVALS: [(LearnerName, Option<usize>); 5] = [
+    (LearnerName::Auto, None),
     (LearnerName::ChowLiu, None),
     (LearnerName::ChowLiuNeighborJoining, None),
     (LearnerName::HiddenChowLiu, Some(2)),

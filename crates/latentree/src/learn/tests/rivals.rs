@@ -7,13 +7,17 @@ use rand_chacha::ChaCha8Rng;
 
 use super::learn;
 use crate::data::{ColumnData, Dataset, Kind, Schema};
-use crate::learn::Learning;
+use crate::learn::{Criterion, Learning};
 use crate::structure::LearnerName;
 
 fn not_below_learners(data: &Dataset) {
     let found = learn(&Learning::new(), data).bic.unwrap();
-    let named = |learner, n_states| learn(&Learning::new().structure(learner).hidden_states(n_states), data).bic.unwrap();
+    let named = |learner, n_states| {
+        let learning = Learning::new().structure(learner).hidden_states(n_states);
+        learn(&learning.select(Some(Criterion::None)), data).bic.unwrap()
+    };
     for (learner, n_states) in [
+        (LearnerName::Auto, None),
         (LearnerName::ChowLiu, None),
         (LearnerName::ChowLiuNeighborJoining, None),
         (LearnerName::HiddenChowLiu, Some(2)),

@@ -38,6 +38,11 @@ impl Difference {
         }
     }
 
+    /// Whether an event, a label or a plain "yes", is rarer than elsewhere. A mean may differ either way.
+    pub(super) fn is_lack(&self) -> bool {
+        !self.is_mean && self.inside < self.outside
+    }
+
     /// The column with the described label.
     pub(super) fn name(&self) -> String {
         match &self.value {

@@ -90,6 +90,20 @@ impl<'a> Observer<'a> {
     }
 }
 
+impl Observer<'_> {
+    /// Columns that describe the single states of a node of more than two: each state may be about other columns than the group. None for
+    /// other nodes.
+    pub(super) fn by_state(&self, node: NodeIx, wanted: usize) -> Vec<Feature> {
+        let (model, Kind::Discrete(steps)) = (self.walks.model, &self.walks.kind) else { return Vec::new() };
+        let n_states = steps.marginals[node.get()].len();
+        if !(3..=MAX_STATES).contains(&n_states) {
+            return Vec::new();
+        }
+        let found = most_informative(model.tree(), steps, node.get(), None, wanted);
+        found.iter().map(|found| Feature::new(model, found, n_states)).collect()
+    }
+}
+
 impl About {
     /// The columns that rise in the states that matter or, if none does, the columns that fall.
     fn telling(&self) -> Vec<String> {

@@ -31,6 +31,8 @@ use crate::model::LatentTree;
 
 /// Number of variables that describe a group.
 const DESCRIBED_BY: usize = 40;
+/// Number of variables from which each state of a group of more than two states takes its description.
+const STATES_DESCRIBED_BY: usize = 400;
 /// Maximum number of variables in the label of a hidden node that is not a group.
 const LABELLED_BY: usize = 10;
 /// Number of differences to keep for a state.
@@ -123,18 +125,21 @@ impl Groups {
         let mut taken: HashSet<String> = tree.nodes().iter().map(|node| node.name.clone()).collect();
         taken.extend(model.schema().columns().iter().map(|column| column.name.clone()));
         let mut labels: Vec<Option<String>> = vec![None; tree.n_nodes()];
-        let about: Vec<Option<About>> = found
+        let about: Vec<Option<(About, Vec<Feature>)>> = found
             .par_iter()
             .map(|group| {
                 let own: HashSet<NodeIx> = group.variables.iter().map(|it| it.0).collect();
-                group.theme.as_ref().map(|theme| observer.about(theme, DESCRIBED_BY, &|it| own.contains(&it)))
+                group.theme.as_ref().map(|theme| {
+                    let about = observer.about(theme, DESCRIBED_BY, &|it| own.contains(&it));
+                    (about, observer.by_state(theme.node, STATES_DESCRIBED_BY))
+                })
             })
             .collect();
         // Broad groups have the shortest labels.
         let mut order: Vec<usize> = (0..found.len()).collect();
         order.sort_by_key(|&ix| found[ix].level);
         for ix in order {
-            if let (Some(theme), Some(about)) = (&found[ix].theme, &about[ix]) {
+            if let (Some(theme), Some((about, _))) = (&found[ix].theme, &about[ix]) {
                 labels[theme.node.get()] = Some(label(about, tree.name(theme.node), &mut taken));
             }
         }
@@ -265,7 +270,13 @@ fn plain(label: &str) -> String {
     parts.collect::<Vec<_>>().join(SEPARATOR)
 }
 
-fn described(model: &LatentTree, found: Found, about: Option<About>, labels: &[Option<String>], other: &str) -> Group {
+fn described(
+    model: &LatentTree,
+    found: Found,
+    about: Option<(About, Vec<Feature>)>,
+    labels: &[Option<String>],
+    other: &str,
+) -> Group {
     let Found { theme, level, parent, variables, hidden } = found;
     let node = theme.map(|theme| theme.node);
     let mut group = Group {
@@ -283,16 +294,17 @@ fn described(model: &LatentTree, found: Found, about: Option<About>, labels: &[O
         description: String::new(),
     };
     match (about, node) {
-        (Some(About::States { prior, features, inside }), Some(node)) => {
+        (Some((About::States { prior, features, inside }, by_state)), Some(node)) => {
             let names = model.domain(node).labels().unwrap_or_default();
             let share = if inside == (1..prior.len()) { 1.0 - prior[0] } else { prior[inside.clone()].iter().sum() };
             group.share = Some(share.clamp(0.0, 1.0));
-            group.states = (0..prior.len()).map(|state| described_state(&prior, &features, state, &names[state])).collect();
+            let of_states = if by_state.is_empty() { &features } else { &by_state };
+            group.states = (0..prior.len()).map(|state| described_state(&prior, of_states, state, &names[state])).collect();
             let told = told(&differences(&prior, &features, &|state| inside.contains(&state)));
             group.description = format!("{} of rows{told}", percent(share));
             group.about = inside;
         }
-        (Some(About::Number(mut differences)), _) => {
+        (Some((About::Number(mut differences), _)), _) => {
             differences.truncate(DIFFERENCES);
             group.description = format!("one standard deviation higher{}", told(&differences));
         }
@@ -307,14 +319,19 @@ fn described_state(prior: &[f64], features: &[Feature], state: usize, name: &str
     GroupState { state: name.to_owned(), share: prior[state], differences, description }
 }
 
-/// How the rows in these states differ from the others, the most informative column first; the group's own columns come before others.
+/// How the rows in these states differ from the others, the most informative column first. What they have comes before what they lack: of
+/// twelve kinds of patients, ten have little heart disease.
 fn differences(prior: &[f64], features: &[Feature], is_inside: &dyn Fn(usize) -> bool) -> Vec<Difference> {
     let mut telling: Vec<(f64, &Feature)> =
         features.iter().map(|feature| (feature.information(prior, is_inside), feature)).collect();
     telling.sort_by(|a, b| b.0.total_cmp(&a.0));
     let least = telling.first().map_or(0.0, |best| MIN_TOLD * best.0);
-    let telling = telling.iter().filter(|it| it.0 > 0.0 && it.0 >= least).take(DIFFERENCES);
-    telling.filter_map(|(_, feature)| feature.difference(prior, is_inside)).collect()
+    let telling = telling.iter().filter(|it| it.0 > 0.0 && it.0 >= least);
+    let told = telling.filter_map(|(_, feature)| feature.difference(prior, is_inside));
+    let (mut told, lacked): (Vec<Difference>, Vec<Difference>) = told.partition(|it| !it.is_lack());
+    told.extend(lacked);
+    told.truncate(DIFFERENCES);
+    told
 }
 
 fn told(differences: &[Difference]) -> String {

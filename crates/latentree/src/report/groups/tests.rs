@@ -387,3 +387,29 @@ fn the_support_of_a_group_is_the_median_of_the_edges_that_cut_it_off() {
         assert_eq!(group.support, median);
     }
 }
+
+/// Three kinds of rows, each with a variable of its own; most rows of each kind lack the variables of the others.
+#[test]
+fn a_state_is_described_by_what_its_rows_have_before_what_they_lack() {
+    use crate::data::{Kind, Schema};
+    use crate::model::Table;
+    let names = ["heart", "lung", "skin"];
+    let schema = names.iter().fold(Schema::builder(), |schema, name| schema.scalar(*name, Kind::binary())).build().unwrap();
+    let mut tree = crate::tree::Tree::new();
+    let h = tree.add_hidden("h1").unwrap();
+    let leaves = names.map(|name| tree.add_observed(name).unwrap());
+    leaves.iter().for_each(|&leaf| tree.connect(h, leaf, None).unwrap());
+    let mut builder = LatentTree::builder(std::sync::Arc::new(schema), tree).root(h).hidden(h, Domain::numbered(3));
+    builder = builder.distribution(h, Distribution::Discrete(Table::new(3, vec![0.6, 0.3, 0.1])));
+    for (ix, leaf) in leaves.into_iter().enumerate() {
+        // The heart tells state 2 apart better than the skin does, but by its absence.
+        let have: [f64; 3] = [[0.5, 0.9, 0.0], [0.1, 0.6, 0.1], [0.1, 0.1, 0.3]][ix];
+        let table = have.iter().flat_map(|&p| [1.0 - p, p]).collect();
+        builder = builder.distribution(leaf, Distribution::Discrete(Table::new(2, table)));
+    }
+    let model = builder.build().unwrap();
+    let groups = Groups::of(&model);
+    let [group] = groups.all() else { panic!("one hidden node, one group") };
+    let description = &group.states[2].description;
+    assert_eq!(description, "state 2, 10% of rows: skin 30% instead of 10%, heart 0% instead of 63%, lung 10% instead of 27%");
+}
