@@ -6,14 +6,14 @@ use super::row_order::{hash_text, mix};
 use super::{Batch, Block, ColumnData, MISSING_CODE, MISSING_CODE8, Schema};
 
 /// Hashes the rows of a schema.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ContentHash {
     columns: Vec<ColumnHash>,
     /// What a sparse row of zeros has.
     base: u64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct ColumnHash {
     name: u64,
     /// By code; none for numbers.

@@ -35,11 +35,14 @@ fn place(hash: u64) -> f64 {
 pub(crate) struct RowCounts {
     schema: Arc<Schema>,
     counts: Vec<u64>,
+    /// Made for the first batch.
+    #[serde(skip)]
+    hash: Option<Arc<ContentHash>>,
 }
 
 impl RowCounts {
     pub(crate) fn new(schema: Arc<Schema>) -> Self {
-        Self { schema, counts: vec![0; BUCKETS] }
+        Self { schema, counts: vec![0; BUCKETS], hash: None }
     }
 }
 
@@ -49,7 +52,8 @@ impl Accumulator for RowCounts {
     const NAME: &'static str = "row-counts";
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
-        for (row, hash) in ContentHash::new(&self.schema).of(batch).into_iter().enumerate() {
+        let hash = self.hash.get_or_insert_with(|| Arc::new(ContentHash::new(&self.schema)));
+        for (row, hash) in hash.of(batch).into_iter().enumerate() {
             // A weight of w represents about w rows. Whole numbers add up to the same whatever the order.
             let weight = batch.weight(row);
             self.counts[bucket(hash)] += if weight > 0.0 { (weight.round() as u64).max(1) } else { 0 };
