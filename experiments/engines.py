@@ -3,7 +3,8 @@
 Usage: python experiments/engines.py spark|dask [--rows N] [--columns P] [--workers 1,2] [--repeats R]
 
 It needs the environment of the engine tests (target/venv-engines). Rows are made where they are needed, so no file is read: a row is a hidden state and
-noise. Times are the best of the repeats.
+noise. Seconds are the best of the repeats. Beside them are processor seconds of the busiest worker, with all of its processes, and of the driver: on a
+machine that does other work, too, their sum is what a pass would take.
 """
 
 import argparse
@@ -16,6 +17,39 @@ import pyarrow as pa
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def seconds_of(pids):
+    """Processor seconds of processes and of all below them, children that have ended included."""
+    ticks, below = {}, {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        ticks[int(entry)] = sum(map(int, fields[11:15]))
+        below.setdefault(int(fields[1]), []).append(int(entry))
+    total, left = 0, list(pids)
+    while left:
+        pid = left.pop()
+        total += ticks.get(pid, 0)
+        left += below.get(pid, [])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def executors():
+    """The processes of Spark's executors."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                command = file.read()
+        except OSError:
+            continue
+        if b"CoarseGrainedExecutorBackend" in command and command.split(b"\0")[0].endswith(b"java"):
+            found.append(int(entry))
+    return found
 
 
 def rows(part, n_rows, n_columns):
@@ -41,13 +75,14 @@ def spark_runner(n_workers, n_parts, n_rows, n_columns):
                 yield pa.RecordBatch.from_pydict(rows(part, n_rows // n_parts, n_columns))
 
     df = session.range(0, n_parts, 1, n_parts).mapInArrow(make, schema).persist()
-    return _runner(df), _runner(df.limit(0).repartition(n_parts)), session.stop
+    df.count()
+    return _runner(df), _runner(df.limit(0).repartition(n_parts)), executors(), session.stop
 
 
 def dask_runner(n_workers, n_parts, n_rows, n_columns):
     import dask
     import pandas as pd
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, wait
 
     from latentree.dask import _merge, _observe
 
@@ -64,7 +99,9 @@ def dask_runner(n_workers, n_parts, n_rows, n_columns):
 
         return run
 
-    return run_on(held), run_on(empty), lambda: (client.close(), cluster.close())
+    wait(held)
+    workers = list(client.run(os.getpid).values())
+    return run_on(held), run_on(empty), workers, lambda: (client.close(), cluster.close())
 
 
 def main():
@@ -81,28 +118,37 @@ def main():
     best = {}
     for n_workers in map(int, given.workers.split(",")):
         make = spark_runner if given.engine == "spark" else dask_runner
-        run, run_empty, stop = make(n_workers, given.parts, given.rows, given.columns)
-        sizes, tasks = {}, {}
+        run, run_empty, workers, stop = make(n_workers, given.parts, given.rows, given.columns)
+        sizes, tasks, times = {}, {}, {}
 
-        def timed(task):
-            begun = time.perf_counter()
+        def timed(task, run=run, name=None):
+            before, own, begun = [seconds_of([pid]) for pid in workers], time.process_time(), time.perf_counter()
             answer = run(task)
-            name = next((it for it in ("pair-moments", "expected-counts") if it.encode() in task[-len(task) :]), "other")
+            seconds, own = time.perf_counter() - begun, time.process_time() - own
+            busiest = max(seconds_of([pid]) - ticks for pid, ticks in zip(workers, before))
+            name = name or next((it for it in ("pair-moments", "expected-counts") if f"\n{chr(len(it))}{it}".encode() in task), "other")
             tasks[name], sizes[name] = task, (len(task), len(answer))
-            times.setdefault(name, []).append(time.perf_counter() - begun)
+            times.setdefault(name, []).append((seconds, busiest + own))
             return answer
 
-        times = {}
-        LatentTree(structure="clnj", em_iterations=given.repeats).fit_passes(timed, sample_bytes=0)
-        begun = time.perf_counter()
-        run_empty(tasks["expected-counts"])
-        best[n_workers] = {name: min(values) for name, values in times.items()} | {"empty": time.perf_counter() - begun}
-        for name, seconds in best[n_workers].items():
-            print(f"{given.engine} workers={n_workers} {name:16} {seconds:8.2f} s  bytes out and back {sizes.get(name, '')}", flush=True)
+        tree = LatentTree(structure="clnj", em_iterations=given.repeats)
+        tree.fit_passes(timed, sample_bytes=0)
+        for _ in range(given.repeats - 1):
+            timed(tasks["pair-moments"])
+        for _ in range(3):
+            timed(tasks["expected-counts"], run_empty, "empty")
+        best[n_workers] = {name: tuple(map(min, zip(*values))) for name, values in times.items()}
+        for name, (seconds, work) in best[n_workers].items():
+            print(
+                f"{given.engine} workers={n_workers} {name:16} {seconds:8.2f} s, busiest worker and driver {work:8.2f} s of processor, "
+                f"bytes out and back {sizes[name]}, load {os.getloadavg()[0]:.1f}",
+                flush=True,
+            )
         stop()
     if {1, 2} <= set(best):
         for name in ("pair-moments", "expected-counts"):
-            print(f"{given.engine} {name}: {best[1][name] / best[2][name]:.2f} times as fast with two workers")
+            ratios = [one / two for one, two in zip(best[1][name], best[2][name])]
+            print(f"{given.engine} {name}: {ratios[0]:.2f} times as fast with two workers, {ratios[1]:.2f} by processor seconds")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ __all__ = ["SAMPLE_BYTES", "merge", "observe"]
 SAMPLE_BYTES = 64 << 20
 #: Rows of a batch that are handed over at once.
 _SLICE_ROWS = 1 << 16
-#: What tells the pass whose answers hold rows.
-_SAMPLE = b"LTPASS1\n\x06sample"
+#: What tells the passes whose answers hold rows.
+_MOVE_ROWS = (b"LTPASS1\n\x06sample", b"LTPASS1\n\x05codes")
 
 
 def observe(task: bytes, batches: Iterable[Any], *, n_jobs: int = 1) -> bytes:
@@ -62,7 +62,7 @@ def merge(answers: Sequence[bytes]) -> bytes:
 
 def moves_rows(task: bytes) -> bool:
     """Whether the answers to a task hold a sample of rows, rather than sums."""
-    return _SAMPLE in task[: 1 << 24]
+    return any(mark in task[: 1 << 24] for mark in _MOVE_ROWS)
 
 
 def read_schema(schema: Any) -> str | None:

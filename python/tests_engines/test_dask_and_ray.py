@@ -1,9 +1,14 @@
 """What the estimators of Dask and Ray do besides learning; lost workers and mistakes."""
 
+import importlib
 import os
+import sys
 
 import numpy as np
+import pandas as pd
 import pytest
+
+from latentree import LatentTree
 
 FAST = {"structure": "clnj", "em_iterations": 2}
 
@@ -83,3 +88,67 @@ def test_ray_datasets(ray_cluster, clinic):
         RayLatentTree().fit(clinic)
     with pytest.raises(ValueError, match="no rows"):
         RayLatentTree(**FAST).fit(rows.filter(lambda row: False))
+
+
+@pytest.fixture
+def answers():
+    """A table whose first column has a label that only its last row has."""
+    rng = np.random.default_rng(1)
+    cause = rng.integers(2, size=600)
+    frame = pd.DataFrame({name: np.array(["no", "yes"])[np.where(rng.random(600) < 0.85, cause, 1 - cause)] for name in "abcd"})
+    frame.loc[599, "a"] = "perhaps"
+    return frame
+
+
+def test_a_label_of_one_partition_and_an_empty_partition(client, ray_cluster, answers):
+    import dask.dataframe
+
+    from latentree.dask import DaskLatentTree
+    from latentree.ray import RayLatentTree
+
+    expected = LatentTree(structure="clnj").fit(answers).log_likelihood_
+    parts = dask.dataframe.from_pandas(answers, npartitions=4)
+    parts = dask.dataframe.concat([parts, parts[parts["a"] == "never"]])
+    assert 0 in parts.map_partitions(len).compute().to_list()
+    assert DaskLatentTree(client=client, structure="clnj").fit(parts).tree.log_likelihood_ == pytest.approx(expected, rel=1e-9)
+    rows = ray_cluster.data.from_pandas([answers[:300], answers[:0], answers[300:]]).materialize()
+    assert RayLatentTree(structure="clnj").fit(rows).tree.log_likelihood_ == pytest.approx(expected, rel=1e-9)
+
+
+def test_columns_of_other_types_are_told(client, ray_cluster):
+    import dask.dataframe
+
+    from latentree.dask import DaskLatentTree
+    from latentree.ray import RayLatentTree
+
+    days = pd.DataFrame({"day": pd.date_range("2026-01-01", periods=20)})
+    with pytest.raises(ValueError, match="no column remains as a variable"):
+        DaskLatentTree(client=client, **FAST).fit(dask.dataframe.from_pandas(days, npartitions=2))
+    with pytest.raises(ValueError, match="no column remains as a variable"):
+        RayLatentTree(**FAST).fit(ray_cluster.data.from_pandas(days))
+
+
+@pytest.mark.parametrize("engine, library", [("dask", "dask"), ("ray", "ray"), ("spark", "pyspark")])
+def test_an_old_version_is_refused(engine, library, monkeypatch):
+    module = pytest.importorskip(library)
+    monkeypatch.setattr(module, "__version__", "1.2.0")
+    monkeypatch.delitem(sys.modules, f"latentree.{engine}", raising=False)
+    with pytest.raises(ImportError, match=f"1.2.0 is installed: pip install 'latentree.{engine}.'"):
+        importlib.import_module(f"latentree.{engine}")
+
+
+def test_columns_of_many_labels_are_learned_by_passes(client, ray_cluster):
+    import dask.dataframe
+
+    from latentree.dask import DaskLatentTree
+
+    rng = np.random.default_rng(2)
+    cause = rng.integers(3, size=(4000, 2))
+    columns = {f"c{ix}": cause[:, ix // 8] * 20 + rng.integers(50, size=4000) for ix in range(16)}
+    frame = pd.DataFrame({name: np.char.add("v", values.astype(str)) for name, values in columns.items()})
+    one = LatentTree(**FAST).fit(frame)
+    for n_parts in (1, 5):
+        tree = DaskLatentTree(client=client, **FAST).fit(dask.dataframe.from_pandas(frame, npartitions=n_parts)).tree
+        assert tree.report_["log_likelihood"] == pytest.approx(one.report_["log_likelihood"], rel=1e-9)
+    with pytest.raises(ValueError, match="sample_bytes.*a sample of the rows, which is forbidden"):
+        DaskLatentTree(client=client, sample_bytes=0, **FAST).fit(dask.dataframe.from_pandas(frame, npartitions=2))

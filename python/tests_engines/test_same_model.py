@@ -66,9 +66,6 @@ def cases():
 
 @pytest.mark.parametrize("engine, name, n_parts", cases(), ids=lambda it: getattr(it, "__name__", it))
 def test_the_model_is_that_of_one_machine(engine, name, n_parts, request):
-    if name == "diabetes":
-        # Directions of wide moments are found on the first rows, which partitions choose differently.
-        request.applymarker(pytest.mark.xfail(reason="the rows that directions are found on depend on the partitions"))
     frame, options = table(name, request)
     one, other = LatentTree(**options).fit(frame), engine(request, frame, n_parts, options)
     assert other.report_["rows"] == len(frame)

@@ -7,6 +7,8 @@
 //! Counts do not depend on how rows are split, sums do up to rounding; the same pieces in the same order give the same bytes.
 //! A new pass is an [`Accumulator`] with a name, and a line in the registry below.
 
+use crate::coordinates::Coordinates;
+use crate::coordinates::compressed::Compressed;
 use crate::coordinates::feature_cross::FeatureCross;
 use crate::coordinates::neighbours::Codes;
 use crate::data::BatchSource;
@@ -14,7 +16,9 @@ use crate::error::{Error, Result};
 use crate::mixture::WordPairs;
 use crate::mixture::pair_sums::PairSums;
 use crate::mixture::whitened_sums::WhitenedSums;
-use crate::moments::wire::{Wire, check_version, invalid, schema_hash, to_wire};
+use crate::moments::chosen_rows::{ChosenRows, RowChoice, RowCounts};
+use crate::moments::sums::from_bytes;
+use crate::moments::wire::{View, Wire, check_version, invalid, schema_hash, to_wire, without_views};
 use crate::moments::{Accumulator, BlockMoments, PairMoments, Sample, Summary, Sums, fold};
 use crate::observer::Silent;
 use crate::parameters::em::ExpectedCounts;
@@ -30,6 +34,7 @@ use crate::spectral::triples::Triples;
 /// All passes.
 const REGISTRY: &[Entry] = &[
     Entry::of::<Summary>(),
+    Entry::of::<RowCounts>(),
     Entry::of::<PairMoments>(),
     Entry::of::<BlockMoments>(),
     Entry::of::<Codes>(),
@@ -49,6 +54,9 @@ const REGISTRY: &[Entry] = &[
     Entry::of::<PrivatePairs>(),
     Entry::of::<PrivateTriples>(),
 ];
+
+/// Passes whose answers hold rows, or tell which there are.
+const MOVE_ROWS: [&str; 4] = [Sample::NAME, Codes::NAME, Patterns::NAME, RowCounts::NAME];
 
 /// Shows the sums of a pass, and writes it with what was made of them.
 type VisitSums = fn(&Wire<'_>, bool, &mut dyn FnMut(Sums<'_>)) -> Result<Vec<u8>>;
@@ -83,21 +91,32 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     REGISTRY.iter().map(|entry| entry.name)
 }
 
-/// Runs a pass over the rows of a source; the pass when it has seen them. [`Sample`], which gives rows away, is refused: only those who run
-/// tasks ([`task`]) for a learner of their own give it.
+/// Runs a pass over the rows of a source; the pass when it has seen them. Passes that give rows away, such as [`Sample`], and passes over some of the
+/// rows are refused: only those who run tasks ([`task`]) for a learner of their own answer them.
 ///
 /// # Errors
 /// [`Error::Format`] if the bytes are cut or changed or name a pass that is not known, [`Error::Version`] if another version of the program made
 /// them, [`Error::Mismatch`] if the rows have other columns, those of the source and of the pass.
 pub fn observe(pass: &[u8], rows: &mut dyn BatchSource) -> Result<Vec<u8>> {
-    if Wire::read(pass)?.name == Sample::NAME {
-        return Err(invalid(format!("the pass {:?} asks for rows, not for sums, and is refused", Sample::NAME)));
+    if let Some(view) = View::read(pass)? {
+        return Err(invalid(format!("the pass asks for {:?}, not for sums over all rows, and is refused", view.name)));
+    }
+    let name = Wire::read(pass)?.name;
+    if MOVE_ROWS.contains(&name) {
+        return Err(invalid(format!("the pass {name:?} asks for rows, not for sums, and is refused")));
     }
     observe_any(pass, rows)
 }
 
 /// As [`observe`], for passes that give rows away, too.
 pub(crate) fn observe_any(pass: &[u8], rows: &mut dyn BatchSource) -> Result<Vec<u8>> {
+    if let Some(view) = View::read(pass)? {
+        return match view.name {
+            RowChoice::NAME => observe_any(view.pass, &mut ChosenRows::new(rows, from_bytes(view.content)?)),
+            Coordinates::NAME => observe_any(view.pass, &mut Compressed::of(rows, from_bytes(view.content)?)?),
+            other => Err(invalid(format!("there is no view {other:?} of rows"))),
+        };
+    }
     let wire = Wire::read(pass)?;
     let entry = Entry::find(&wire)?;
     if schema_hash(rows.schema())? != wire.schema {
@@ -116,7 +135,7 @@ pub(crate) fn observe_any(pass: &[u8], rows: &mut dyn BatchSource) -> Result<Vec
 /// # Errors
 /// As [`observe`]; [`Error::Mismatch`] if the pieces are of different passes; [`Error::Option`] if there are none.
 pub fn merge<B: AsRef<[u8]>>(pieces: &[B]) -> Result<Vec<u8>> {
-    let wires = pieces.iter().map(|piece| Wire::read(piece.as_ref())).collect::<Result<Vec<_>>>()?;
+    let wires = pieces.iter().map(|piece| Wire::read(without_views(piece.as_ref())?)).collect::<Result<Vec<_>>>()?;
     let first = wires.first().ok_or_else(|| Error::option("pieces", "there are none to merge"))?;
     let entry = Entry::find(first)?;
     let key = |wire: &Wire<'_>| (wire.name.to_owned(), wire.version, wire.schema);
@@ -135,7 +154,7 @@ pub fn merge<B: AsRef<[u8]>>(pieces: &[B]) -> Result<Vec<u8>> {
 /// # Errors
 /// As [`observe`]; [`Error::Option`] if merging the pass does more than to add numbers.
 pub(crate) fn visit_sums(pass: &[u8], align: bool, visit: &mut dyn FnMut(Sums<'_>)) -> Result<Vec<u8>> {
-    let wire = Wire::read(pass)?;
+    let wire = Wire::read(without_views(pass)?)?;
     (Entry::find(&wire)?.sums)(&wire, align, visit)
 }
 
@@ -144,7 +163,7 @@ pub(crate) fn visit_sums(pass: &[u8], align: bool, visit: &mut dyn FnMut(Sums<'_
 /// # Errors
 /// As [`observe`].
 pub(crate) fn name_of(pass: &[u8]) -> Result<&'static str> {
-    Entry::find(&Wire::read(pass)?).map(|entry| entry.name)
+    Entry::find(&Wire::read(without_views(pass)?)?).map(|entry| entry.name)
 }
 
 fn visit_one<A: Accumulator>(wire: &Wire<'_>, align: bool, visit: &mut dyn FnMut(Sums<'_>)) -> Result<Vec<u8>> {

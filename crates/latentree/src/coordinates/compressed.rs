@@ -10,10 +10,13 @@ use rayon::prelude::*;
 
 use super::feature_cross::{self, NARROW};
 use super::{Coordinates, FoundCoordinates};
-use crate::data::{Batch, BatchSource, Block, Column, ColumnData, Kind, Schema, SelectedRows};
+use crate::data::{Batch, BatchSource, Block, Column, ColumnData, Kind, Remote, Schema};
 use crate::error::Result;
 use crate::index::VarIx;
 use crate::moments::Summary;
+use crate::moments::chosen_rows::{ChosenRows, End, RowChoices};
+use crate::moments::sums::to_bytes;
+use crate::moments::wire::View;
 use crate::observer::Observer;
 
 /// Whether the pair moments of a schema are better taken of coordinates.
@@ -34,35 +37,30 @@ pub(crate) struct Compressed<'a> {
     source: &'a mut dyn BatchSource,
     coordinates: Coordinates,
     schema: Arc<Schema>,
-    /// The combinations of features that the coordinates are.
-    pub(crate) found: FoundCoordinates,
+}
+
+/// Finds coordinates for the variables of a source, `wanted` for each one of many features: the directions that go with its neighbours `near`, from
+/// the first half of the rows. The source is rewound.
+///
+/// # Errors
+/// Those of the source, and [`Error::Cancelled`](crate::Error::Cancelled).
+pub(crate) fn find(
+    source: &mut dyn BatchSource,
+    summary: &Summary,
+    choices: &RowChoices,
+    near: &[Vec<usize>],
+    wanted: usize,
+    observer: &dyn Observer,
+) -> Result<FoundCoordinates> {
+    let schema = Arc::clone(source.schema());
+    // Directions fit the chance correlations of the rows they are found with, so they are not used on the same rows.
+    let mut half = ChosenRows::new(&mut *source, choices.share(0.5, End::Low));
+    let found = feature_cross::directions(&schema, summary.columns(), near, wanted, &mut half, observer)?;
+    source.rewind()?;
+    Ok(FoundCoordinates(found))
 }
 
 impl<'a> Compressed<'a> {
-    /// Finds coordinates for the variables of a source, `wanted` for each one of many features: the directions that go with its
-    /// neighbours `near`, from the rows of even number.
-    ///
-    /// # Errors
-    /// Those of the source, and [`Error::Cancelled`](crate::Error::Cancelled).
-    pub(crate) fn new(
-        source: &'a mut dyn BatchSource,
-        summary: &Summary,
-        near: &[Vec<usize>],
-        wanted: usize,
-        observer: &dyn Observer,
-    ) -> Result<Self> {
-        let schema = Arc::clone(source.schema());
-        let columns = summary.columns();
-        // Directions fit the chance correlations of the rows they are found with, so they are not used on the same rows.
-        let found = {
-            let mut even = SelectedRows::new(&mut *source, |row| row % 2 == 0);
-            feature_cross::directions(&schema, columns, near, wanted, &mut even, observer)?
-        };
-        source.rewind()?;
-        let coordinates = Coordinates::new(&schema, columns, &found);
-        Ok(Self { found: FoundCoordinates(found), ..Self::of(source, coordinates)? })
-    }
-
     /// For every column whether it is a coordinate; a variable without any has one column of zeros.
     fn shown(&self) -> Vec<bool> {
         let variables = 0..self.schema.variables().len();
@@ -84,7 +82,7 @@ impl<'a> Compressed<'a> {
                 builder.group(variable.name.clone(), (0..n.max(1)).map(member).collect())
             };
         }
-        Ok(Self { source, coordinates, schema: Arc::new(builder.build()?), found: FoundCoordinates(Vec::new()) })
+        Ok(Self { source, coordinates, schema: Arc::new(builder.build()?) })
     }
 }
 
@@ -137,5 +135,14 @@ impl BatchSource for Compressed<'_> {
 
     fn n_rows_hint(&self) -> Option<u64> {
         self.source.n_rows_hint()
+    }
+
+    fn remote(&self) -> Option<&dyn Remote> {
+        self.source.remote()
+    }
+
+    fn seen_through(&self, pass: Vec<u8>) -> Result<Vec<u8>> {
+        let content = to_bytes(&self.coordinates)?;
+        self.source.seen_through(View { name: Coordinates::NAME, content: &content, pass: &pass }.write())
     }
 }

@@ -40,7 +40,7 @@ struct ColumnMap {
     offset: usize,
 }
 
-/// Few coordinates that were found for variables of many features, from the rows of even number.
+/// Few coordinates that were found for variables of many features, from one half of the rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundCoordinates(pub(crate) feature_cross::Directions);
 
@@ -139,6 +139,9 @@ pub(crate) fn number_standard(summary: &ColumnSummary) -> (f64, f64) {
 }
 
 impl Coordinates {
+    /// The name of the view of rows through coordinates.
+    pub(crate) const NAME: &'static str = "coordinates";
+
     /// One coordinate per feature; `directions[i]`, where given, are coordinates of variable i as combinations of its
     /// standardised features, a row for each feature.
     pub(crate) fn new(schema: &Schema, summaries: &[ColumnSummary], directions: &[Option<(usize, Vec<f64>)>]) -> Self {

@@ -9,18 +9,20 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::column_numbers;
-use crate::data::{Batch, BatchSource, Kind, Schema, SelectedRows};
+use crate::data::{Batch, BatchSource, Kind, Schema};
 use crate::error::{Error, Result};
 use crate::moments::{
-    Accumulator, Summary, fold,
+    Accumulator, Summary,
+    chosen_rows::{ChosenRows, RowChoice},
+    fold,
     sums::{from_bytes, mismatch, to_bytes},
 };
 use crate::observer::Observer;
 
 /// Increments that all pairs may cost.
 const WORK: f64 = 6e9;
-/// Most and fewest rows that are looked at; the first fits the counts.
-const MAX_ROWS: f64 = 65_535.0;
+/// Most and fewest rows that are looked at, about; the first fits the counts.
+const MAX_ROWS: f64 = 65_000.0;
 const MIN_ROWS: f64 = 2048.0;
 /// Most codes of a column.
 const MAX_CODES: usize = 256;
@@ -129,7 +131,17 @@ pub(crate) fn by_tables(
     let rows = (WORK / n_pairs).clamp(MIN_ROWS, MAX_ROWS) as u64;
     let step = summary.n_rows().div_ceil(rows).max(1);
     observer.stage("neighbours", Some(summary.n_rows() / step));
-    let codes = fold(&mut SelectedRows::new(&mut *source, |row| row % step == 0), codes, observer)?.finish()?;
+    if source.remote().is_some_and(|remote| remote.may_choose_rows() && remote.sample_bytes() == 0) {
+        let problem =
+            "columns of many labels are compared on a sample of the rows, which is forbidden here; allow it, or use fewer labels";
+        return Err(Error::option("sample_bytes", problem));
+    }
+    let codes = if step == 1 {
+        fold(&mut *source, codes, observer)?.finish()?
+    } else {
+        let choice = RowChoice::of_patterns(1.0 / step as f64);
+        fold(&mut ChosenRows::new(&mut *source, choice), codes, observer)?.finish()?
+    };
     source.rewind()?;
     let ranks = ranks(&schema);
     // The longest rows of the triangle first, so that no thread is left with one of them at the end.
@@ -203,7 +215,8 @@ impl Pair {
         self.counts.clear();
         self.counts.resize((n_a + 1) * width, 0);
         for (&a, &b) in a.iter().zip(b) {
-            self.counts[usize::from(a) * width + usize::from(b)] += 1;
+            let count = &mut self.counts[usize::from(a) * width + usize::from(b)];
+            *count = count.saturating_add(1);
         }
         self.columns.clear();
         self.columns.resize(n_b, 0.0);

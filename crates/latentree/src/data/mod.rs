@@ -4,6 +4,7 @@
 //! processed batch by batch, as often as a method needs. A [`Dataset`] is a table in memory.
 
 mod batch;
+pub(crate) mod content_hash;
 mod dataset;
 mod digest;
 mod listed;

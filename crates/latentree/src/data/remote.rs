@@ -24,6 +24,12 @@ pub trait Remote: Sync {
     fn sample_bytes(&self) -> u64 {
         0
     }
+
+    /// Whether passes may be asked of some of the rows, chosen by content. Sites of a federation do not answer them: the difference between two choices
+    /// can be a single row.
+    fn may_choose_rows(&self) -> bool {
+        false
+    }
 }
 
 /// Rows behind a function that runs passes over them.
@@ -50,13 +56,14 @@ pub struct RemoteRows<F> {
     n_rows: Option<u64>,
     are_frequencies: bool,
     sample_bytes: u64,
+    may_choose_rows: bool,
     answer: F,
 }
 
 impl<F: Fn(&[u8]) -> Result<Vec<u8>> + Sync> RemoteRows<F> {
     /// Rows with this schema over which `answer` runs passes.
     pub fn new(schema: Arc<Schema>, n_rows: Option<u64>, answer: F) -> Self {
-        Self { schema, n_rows, are_frequencies: true, sample_bytes: 0, answer }
+        Self { schema, n_rows, are_frequencies: true, sample_bytes: 0, may_choose_rows: false, answer }
     }
 
     /// Whether a row of weight w represents w rows. If not, weights are scaled where the rows are.
@@ -70,6 +77,13 @@ impl<F: Fn(&[u8]) -> Result<Vec<u8>> + Sync> RemoteRows<F> {
     #[must_use]
     pub fn sample(mut self, most_bytes: u64) -> Self {
         self.sample_bytes = most_bytes;
+        self
+    }
+
+    /// Allows passes over some of the rows, chosen by content. Models are then the same as those of rows that are here.
+    #[must_use]
+    pub fn choosing(mut self) -> Self {
+        self.may_choose_rows = true;
         self
     }
 }
@@ -91,6 +105,10 @@ impl<F: Fn(&[u8]) -> Result<Vec<u8>> + Sync> Remote for RemoteRows<F> {
 
     fn sample_bytes(&self) -> u64 {
         self.sample_bytes
+    }
+
+    fn may_choose_rows(&self) -> bool {
+        self.may_choose_rows
     }
 }
 

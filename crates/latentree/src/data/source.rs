@@ -34,6 +34,14 @@ pub trait BatchSource: Send {
     fn remote(&self) -> Option<&dyn Remote> {
         None
     }
+
+    /// A pass for the rows of this source, as a pass for the rows that it makes its own from: rows that are elsewhere are chosen or changed there.
+    ///
+    /// # Errors
+    /// If the pass cannot be written.
+    fn seen_through(&self, pass: Vec<u8>) -> Result<Vec<u8>> {
+        Ok(pass)
+    }
 }
 
 impl<S: BatchSource + ?Sized> BatchSource for &mut S {
@@ -55,5 +63,9 @@ impl<S: BatchSource + ?Sized> BatchSource for &mut S {
 
     fn remote(&self) -> Option<&dyn Remote> {
         (**self).remote()
+    }
+
+    fn seen_through(&self, pass: Vec<u8>) -> Result<Vec<u8>> {
+        (**self).seen_through(pass)
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::near::near;
 use super::{DistanceMatrix, DistanceOptions, Estimator, estimate};
-use crate::coordinates::FoundCoordinates;
 use crate::coordinates::bins::{BinnedRows, Bins};
-use crate::coordinates::compressed::{Compressed, is_worth_it};
-use crate::data::{BatchSource, Schema, SelectedRows};
+use crate::coordinates::compressed::{self, Compressed, is_worth_it};
+use crate::coordinates::{Coordinates, FoundCoordinates};
+use crate::data::{BatchSource, Schema};
 use crate::error::Result;
+use crate::moments::chosen_rows::{ChosenRows, End, RowChoices};
 use crate::moments::{Accumulator, PairMoments, PairOptions, Summary, fold};
 use crate::observer::Observer;
 
@@ -61,7 +62,7 @@ pub fn pair_moments(
 
 /// [`pair_moments`] or, where variables have so many features that these would be too many, the moments of few coordinates of
 /// each variable (a group of numbers under the variable's name). The second needs more passes and no array of the size of two
-/// variables' features; its distances are canonical, and come from the rows of odd number, the coordinates from the others.
+/// variables' features; its distances are canonical, and come from one half of the rows, the coordinates from the other.
 ///
 /// # Errors
 /// Those of the source, of [`PairMoments::new`], and [`Error::Cancelled`](crate::Error::Cancelled).
@@ -109,12 +110,18 @@ fn fold_seen<A: Accumulator>(
         return Ok((moments, None));
     }
     let near = near(source, summary, observer)?;
-    let mut compressed = Compressed::new(source, summary, &near, options.n_hidden_states(), observer)?;
-    observer.stage("moments", compressed.n_rows_hint());
-    let moments = make(Arc::clone(compressed.schema()))?;
-    let moments = fold(&mut SelectedRows::new(&mut compressed, |row| row % 2 == 1), moments, observer)?;
-    compressed.rewind()?;
-    Ok((moments, Some(compressed.found)))
+    let choices = RowChoices::of(source, observer)?;
+    let found = compressed::find(source, summary, &choices, &near, options.n_hidden_states(), observer)?;
+    observer.stage("moments", source.n_rows_hint());
+    let moments = {
+        let coordinates = Coordinates::new(&schema, summary.columns(), &found.0);
+        let mut others = ChosenRows::new(&mut *source, choices.share(0.5, End::High));
+        let mut compressed = Compressed::of(&mut others, coordinates)?;
+        let moments = make(Arc::clone(compressed.schema()))?;
+        fold(&mut compressed, moments, observer)?
+    };
+    source.rewind()?;
+    Ok((moments, Some(found)))
 }
 
 /// Distances between all variables of a source: [`moments_for`] and [`estimate`].
@@ -149,9 +156,13 @@ mod tests {
         let plain = from_rows(&mut data.source(), &summary, &options, &Silent).unwrap();
         let mut source = data.source();
         let near = near(&mut source, &summary, &Silent).unwrap();
-        let mut compressed = Compressed::new(&mut source, &summary, &near, 3, &Silent).unwrap();
+        let choices = RowChoices::of(&mut source, &Silent).unwrap();
+        let found = compressed::find(&mut source, &summary, &choices, &near, 3, &Silent).unwrap();
+        let coordinates = Coordinates::new(data.schema(), summary.columns(), &found.0);
+        let mut others = ChosenRows::new(&mut source, choices.share(0.5, End::High));
+        let mut compressed = Compressed::of(&mut others, coordinates).unwrap();
         let moments = PairMoments::new(Arc::clone(compressed.schema())).unwrap();
-        let moments = fold(&mut SelectedRows::new(&mut compressed, |row| row % 2 == 1), moments, &Silent).unwrap();
+        let moments = fold(&mut compressed, moments, &Silent).unwrap();
         let close = estimate(&moments, &options, &Silent).unwrap();
         assert_eq!(close.names(), plain.names());
         for i in 0..12 {

@@ -6,8 +6,9 @@ use super::{DistanceOptions, Estimator, estimate};
 use crate::coordinates::compressed::Compressed;
 use crate::coordinates::feature_cross::{self, NARROW};
 use crate::coordinates::{Coordinates, neighbours};
-use crate::data::{BatchSource, SelectedRows};
+use crate::data::BatchSource;
 use crate::error::Result;
+use crate::moments::chosen_rows::{ChosenRows, End, RowChoices};
 use crate::moments::{PairMoments, Summary, fold};
 use crate::observer::{Observer, Silent};
 
@@ -50,11 +51,16 @@ fn by_combinations(
     let coordinates = Coordinates::new(&schema, columns, &random);
     observer.stage("neighbours", Some(ROWS_FOR_NEIGHBOURS));
     let step = summary.n_rows().div_ceil(ROWS_FOR_NEIGHBOURS).max(1);
-    let moments = {
-        let mut some = SelectedRows::new(&mut *source, |row| row % step == 0);
-        let mut seen = Compressed::of(&mut some, coordinates)?;
+    let seen = |rows: &mut dyn BatchSource| {
+        let mut seen = Compressed::of(rows, coordinates)?;
         let moments = PairMoments::new(Arc::clone(seen.schema()))?;
-        fold(&mut seen, moments, observer)?
+        fold(&mut seen, moments, observer)
+    };
+    let moments = if step == 1 {
+        seen(&mut *source)?
+    } else {
+        let choice = RowChoices::of(source, observer)?.share(1.0 / step as f64, End::Low);
+        seen(&mut ChosenRows::new(&mut *source, choice))?
     };
     source.rewind()?;
     let options = DistanceOptions::new().estimator(Estimator::Canonical).hidden_states(Some(2)).significance(None).errors(false);

@@ -26,6 +26,7 @@ use super::envelope::{self, PROGRAM};
 use super::files::{PartFile, PassFile, PassHeader, store};
 use super::schema_round::{self, SCHEMA_PASS};
 use super::{masks, private_run, site};
+use crate::coordinates::feature_cross::NARROW;
 use crate::data::{RemoteRows, Schema};
 use crate::error::{Error, Place, Result};
 use crate::journal::Journal;
@@ -266,8 +267,13 @@ impl Federation {
                 return Err(Error::option("federate.without", problem));
             }
         }
-        for (_, file) in &files {
-            store(&self.part(&open, &file.header.site), &file.bytes)?;
+        for (path, file) in &files {
+            let kept = self.part(&open, &file.header.site);
+            if kept.exists() {
+                let site = &file.header.site;
+                observer.warn(&format!("{}: the part of {site:?} was received before; it counts once", path.display()));
+            }
+            store(&kept, &file.bytes)?;
         }
         let mut open = open;
         if !without.is_empty() {
@@ -332,7 +338,9 @@ impl Federation {
             {
                 None
             }
-            ParameterMethod::Moments if schema.columns().iter().all(|column| column.kind.n_states() == Some(2)) => {
+            ParameterMethod::Moments
+                if schema.columns().iter().all(|column| column.kind.n_states().is_some_and(|n| n <= NARROW)) =>
+            {
                 Some(6 + agreed)
             }
             _ => None,

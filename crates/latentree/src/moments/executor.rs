@@ -42,7 +42,7 @@ const READ_AHEAD: usize = 2;
 /// ```
 pub fn fold<A: Accumulator>(source: &mut dyn BatchSource, accumulator: A, observer: &dyn Observer) -> Result<A> {
     if let Some(remote) = source.remote() {
-        let answer = super::wire::answered(remote, &accumulator, source.schema())?;
+        let answer = super::wire::answered(remote, &accumulator, source)?;
         return if observer.cancelled() { Err(Error::Cancelled) } else { Ok(answer) };
     }
     let lanes = accumulator.lanes().max(1);

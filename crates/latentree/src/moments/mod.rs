@@ -9,6 +9,7 @@
 
 mod accumulator;
 mod blocks;
+pub(crate) mod chosen_rows;
 mod executor;
 mod pair;
 mod sample;

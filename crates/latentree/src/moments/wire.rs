@@ -7,12 +7,22 @@
 //! | hash of the schema of the rows | 8 |
 //! | length of the accumulator's bytes, the bytes | 8, length |
 //! | FNV-1a checksum of all bytes before | 8 |
+//!
+//! A view, which comes before a pass or another view, says how rows are seen by what follows:
+//!
+//! | field | bytes |
+//! | --- | --- |
+//! | magic `LTVIEW1\n` | 8 |
+//! | length of the view's name, the name | 1, length |
+//! | length of its bytes, the bytes | 8, length |
+//! | FNV-1a checksum of all bytes before | 8 |
 
 use super::Accumulator;
-use crate::data::{Remote, Schema};
+use crate::data::{BatchSource, Remote, Schema};
 use crate::error::{Error, Place, Result};
 
 pub(super) const MAGIC: &[u8; 8] = b"LTPASS1\n";
+const VIEW_MAGIC: &[u8; 8] = b"LTVIEW1\n";
 const FORMAT: &str = "latentree pass";
 
 /// The FNV-1a hash of bytes.
@@ -85,6 +95,52 @@ impl<'a> Wire<'a> {
     }
 }
 
+/// How rows are seen by the pass that follows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) content: &'a [u8],
+    /// A pass, or another view.
+    pub(crate) pass: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn write(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(32 + self.name.len() + self.content.len() + self.pass.len());
+        bytes.extend_from_slice(VIEW_MAGIC);
+        bytes.push(self.name.len() as u8);
+        bytes.extend_from_slice(self.name.as_bytes());
+        bytes.extend_from_slice(&(self.content.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(self.content);
+        let checksum = fnv(&bytes);
+        bytes.extend_from_slice(&checksum.to_le_bytes());
+        bytes.extend_from_slice(self.pass);
+        bytes
+    }
+
+    /// The view that the bytes begin with, if they do.
+    pub(crate) fn read(bytes: &'a [u8]) -> Result<Option<Self>> {
+        let Some(mut rest) = bytes.strip_prefix(VIEW_MAGIC) else { return Ok(None) };
+        let length = take(&mut rest, 1)?[0];
+        let name = std::str::from_utf8(take(&mut rest, length.into())?).map_err(|_| invalid("its view has no name"))?;
+        let length = usize::try_from(number(&mut rest)?).map_err(|_| invalid("it is too long"))?;
+        let content = take(&mut rest, length)?;
+        let before = bytes.len() - rest.len();
+        if number(&mut rest)? != fnv(&bytes[..before]) {
+            return Err(invalid("the checksum of its view does not fit: it was cut or changed; send it again"));
+        }
+        Ok(Some(Self { name, content, pass: rest }))
+    }
+}
+
+/// A pass without the views before it.
+pub(crate) fn without_views(mut bytes: &[u8]) -> Result<&[u8]> {
+    while let Some(view) = View::read(bytes)? {
+        bytes = view.pass;
+    }
+    Ok(bytes)
+}
+
 /// Fails if a pass is of another version.
 pub(crate) fn check_version(found: u32, known: u32) -> Result<()> {
     if found == known {
@@ -117,9 +173,9 @@ pub(crate) fn to_wire<A: Accumulator>(accumulator: &A, schema: u64) -> Result<Ve
 }
 
 /// The accumulator when it has seen the rows that are elsewhere.
-pub(super) fn answered<A: Accumulator>(remote: &dyn Remote, accumulator: &A, schema: &Schema) -> Result<A> {
-    let schema = schema_hash(schema)?;
-    let bytes = remote.answer(&to_wire(accumulator, schema)?)?;
+pub(super) fn answered<A: Accumulator>(remote: &dyn Remote, accumulator: &A, source: &dyn BatchSource) -> Result<A> {
+    let schema = schema_hash(source.schema())?;
+    let bytes = remote.answer(&source.seen_through(to_wire(accumulator, schema)?)?)?;
     let wire = Wire::read(&bytes)?;
     if wire.schema != schema {
         return Err(invalid("the answer is of rows with other columns"));

@@ -32,12 +32,13 @@ use super::summaries::{Features, Neighbour, ObservedChild, Summaries, SummaryPla
 use crate::coordinates::bins::{BinnedRows, Bins};
 use crate::coordinates::feature_cross;
 use crate::coordinates::{Coordinates, FoundCoordinates, number_standard};
-use crate::data::{BatchSource, Kind, Schema, SelectedRows};
+use crate::data::{BatchSource, Kind, Remote, Schema};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
 use crate::limits;
 use crate::linalg::Matrix;
 use crate::model::{Distribution, Emission, LatentTree, Provenance, Table};
+use crate::moments::chosen_rows::{ChosenRows, End, RowChoice, RowChoices};
 use crate::moments::{Accumulator, ColumnSummary, Summary, fold};
 use crate::observer::Observer;
 use crate::tensor::Decomposition;
@@ -144,13 +145,11 @@ pub fn by_moments(
             &own_summary
         }
     };
-    let Planned { problem, plan, apart } = planned(tree, source, summary, options, observer)?;
+    let Planned { problem, plan, others } = planned(tree, source, summary, options, observer)?;
     observer.stage("triples", source.n_rows_hint());
-    let summaries = if apart {
-        let mut others = SelectedRows::new(&mut *source, is_other);
-        fold(&mut others, Summaries::new(plan), observer)?.finish()?
-    } else {
-        fold(source, Summaries::new(plan), observer)?.finish()?
+    let summaries = match others {
+        Some(others) => fold(&mut ChosenRows::new(&mut *source, others), Summaries::new(plan), observer)?.finish()?,
+        None => fold(source, Summaries::new(plan), observer)?.finish()?,
     };
     source.rewind()?;
     observer.stage("tables", None);
@@ -161,13 +160,8 @@ pub fn by_moments(
 pub(super) struct Planned<'a> {
     pub(super) problem: Problem<'a>,
     pub(super) plan: Arc<SummaryPlan>,
-    /// Whether the pass is to see the [other](is_other) rows only: directions were found with the rest.
-    pub(super) apart: bool,
-}
-
-/// Whether directions are not found with the row of this number, where rows are few for them.
-pub(super) fn is_other(row: u64) -> bool {
-    row % 2 == 1
+    /// The rows that the pass is to see, if not all: directions were found with the rest.
+    pub(super) others: Option<RowChoice>,
 }
 
 /// Finds the directions of the pass that the tables are made from.
@@ -191,10 +185,13 @@ pub(super) fn planned<'a>(
     let near = near(&tree, &seen.schema, &variable_of);
     let most_features =
         (0..schema.variables().len()).map(|ix| feature_cross::n_features(&seen.schema, ix)).max().unwrap_or(0) as u64;
-    // Rows that are elsewhere are not chosen from: all of them say the same, at a higher price.
-    let is_chosen = source.remote().is_none();
+    // Where rows may not be chosen, all of them say the same, at a higher price.
+    let may_choose = source.remote().is_none_or(Remote::may_choose_rows);
     // Directions of many features fit the chance correlations of the rows they are found with: moments are then taken of the other rows.
-    let apart = is_chosen && most_features.saturating_mul(FEW_ROWS_FOR_A_FEATURE) > summary.n_rows();
+    let apart = may_choose && most_features.saturating_mul(FEW_ROWS_FOR_A_FEATURE) > summary.n_rows();
+    let share = if apart { 2 } else { 1 };
+    let step = if may_choose { (summary.n_rows() / share).div_ceil(ROWS_FOR_PAIRS).max(1) } else { 1 };
+    let choices = if apart || step > 1 { Some(RowChoices::of(source, observer)?) } else { None };
     let found = options.coordinates.as_ref().filter(|it| it.0.len() == schema.variables().len());
     let directions = match found {
         Some(found) => Cow::Borrowed(&found.0),
@@ -203,14 +200,19 @@ pub(super) fn planned<'a>(
             let rows = ROWS_FOR_PAIRS.max(most_features.saturating_mul(ROWS_FOR_A_FEATURE));
             let step = if apart { 2 } else { (summary.n_rows() / rows).max(1) };
             let directions = |rows: &mut dyn BatchSource| {
-                if step == 1 || !is_chosen {
-                    return feature_cross::directions(&seen.schema, &seen.columns, &near, wanted, rows, observer);
+                let find = |rows: &mut dyn BatchSource| {
+                    feature_cross::directions(&seen.schema, &seen.columns, &near, wanted, rows, observer)
+                };
+                match &seen.bins {
+                    Some(bins) => find(&mut BinnedRows::new(rows, Arc::clone(bins))?),
+                    None => find(rows),
                 }
-                let mut some = SelectedRows::new(rows, |row| row % step == 0);
-                feature_cross::directions(&seen.schema, &seen.columns, &near, wanted, &mut some, observer)
             };
-            Cow::Owned(match &seen.bins {
-                Some(bins) => directions(&mut BinnedRows::new(&mut *source, Arc::clone(bins))?)?,
+            Cow::Owned(match choices.as_ref().filter(|_| step > 1) {
+                Some(choices) => {
+                    let choice = choices.share(1.0 / step as f64, End::Low);
+                    directions(&mut ChosenRows::new(&mut *source, choice))?
+                }
                 None => directions(&mut *source)?,
             })
         }
@@ -219,18 +221,19 @@ pub(super) fn planned<'a>(
     let mut problem = Problem::new(tree, schema, summary.columns(), coordinates, options)?;
     problem.warnings.splice(0..0, warnings);
     observer.stage("pairs", source.n_rows_hint());
-    let share = if apart { 2 } else { 1 };
-    let step = if is_chosen { (summary.n_rows() / share).div_ceil(ROWS_FOR_PAIRS).max(1) } else { 1 };
     let empty = LocalPairs::new(Arc::clone(&problem.plan));
-    let pairs = if step == 1 && !apart {
-        fold(source, empty, observer)?.finish()?
-    } else {
-        let mut some = SelectedRows::new(&mut *source, |row| (!apart || is_other(row)) && row / 2 % step == 0);
-        fold(&mut some, empty, observer)?.finish()?
+    let share = 1.0 / (share * step) as f64;
+    let pairs = match &choices {
+        Some(choices) => {
+            let choice = choices.share(share, if apart { End::High } else { End::Low });
+            fold(&mut ChosenRows::new(&mut *source, choice), empty, observer)?.finish()?
+        }
+        None => fold(source, empty, observer)?.finish()?,
     };
     source.rewind()?;
-    let plan = problem.summarise(&pairs, summary.total_weight() / (share * step) as f64);
-    Ok(Planned { problem, plan, apart })
+    let plan = problem.summarise(&pairs, summary.total_weight() * share);
+    let others = choices.filter(|_| apart).map(|choices| choices.share(0.5, End::High));
+    Ok(Planned { problem, plan, others })
 }
 
 /// The columns as their coordinates see them: numbers cut into bins where there are more than two states.

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::by_moments::{MomentModel, MomentOptions, Planned, Problem, is_other, planned};
+use super::by_moments::{MomentModel, MomentOptions, Planned, Problem, planned};
 use super::discrete_tree::variables_of;
 use super::summaries::{Summaries, SummaryPlan};
-use crate::data::{Batch, BatchSource, Schema, select_rows};
+use crate::data::{Batch, BatchSource, Schema};
 use crate::error::{Error, Place, Result};
 use crate::index::NodeIx;
+use crate::moments::chosen_rows::{Chooser, RowChoice};
 use crate::moments::sums::{from_bytes, mismatch, to_bytes};
 use crate::moments::{Accumulator, ColumnSummary, Summary, fold};
 use crate::observer::Observer;
@@ -33,7 +34,8 @@ struct TreePlan {
     /// The columns by which numbers are standardised.
     columns: Vec<ColumnSummary>,
     summaries: Arc<SummaryPlan>,
-    apart: bool,
+    /// The rows that summaries are taken of, if not of all.
+    others: Option<RowChoice>,
     hidden_states: usize,
     decomposition: Decomposition,
     seed: u64,
@@ -75,7 +77,7 @@ impl TreeMoments {
         let empty = Summary::new(Arc::clone(source.schema()));
         let summary = fold(source, empty, observer)?;
         source.rewind()?;
-        let Planned { problem, plan, apart } = planned(tree, source, &summary, options, observer)?;
+        let Planned { problem, plan, others } = planned(tree, source, &summary, options, observer)?;
         let plan = Arc::new(TreePlan {
             given: tree.clone(),
             leafy: problem.tree,
@@ -83,7 +85,7 @@ impl TreeMoments {
             schema: problem.schema,
             columns: summary.columns().to_vec(),
             summaries: plan,
-            apart,
+            others,
             hidden_states: options.hidden_states(),
             decomposition: options.decomposition,
             seed: options.seed,
@@ -157,14 +159,13 @@ impl Accumulator for TreeMoments {
     type Output = MomentModel;
 
     const NAME: &'static str = "tree-moments";
+    const VERSION: u32 = 2;
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         self.summary.observe(batch)?;
-        if !self.plan.apart {
-            return self.summaries.observe(batch);
-        }
-        let rows: Vec<usize> = (0..batch.n_rows).filter(|&row| is_other(batch.first_row + row as u64)).collect();
-        self.summaries.observe(&select_rows(batch, &rows, batch.first_row))
+        let Some(others) = &self.plan.others else { return self.summaries.observe(batch) };
+        let chosen = Chooser::new(others.clone(), &self.plan.schema).chosen(batch, batch.first_row);
+        chosen.map_or(Ok(()), |chosen| self.summaries.observe(&chosen))
     }
 
     fn merge(&mut self, other: Self) -> Result<()> {

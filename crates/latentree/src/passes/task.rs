@@ -181,7 +181,7 @@ pub fn rows<F: Fn(&[u8]) -> Result<Vec<u8>> + Sync>(
     n_rows.map(|n_rows| known.set(n_rows));
     let schema = Arc::clone(&reading.schema);
     let reading = Arc::new(reading);
-    RemoteRows::new(schema, n_rows, move |pass: &[u8]| {
+    let answer = move |pass: &[u8]| {
         let task = write(&Header::Pass { version: version(), rows: 0, reading: Some(Arc::clone(&reading)) }, pass)?;
         let answer = run(&task)?;
         let (header, body) = read(&answer)?;
@@ -194,7 +194,8 @@ pub fn rows<F: Fn(&[u8]) -> Result<Vec<u8>> + Sync>(
             return Err(Error::data(Place::default(), problem));
         }
         Ok(body.to_vec())
-    })
+    };
+    RemoteRows::new(schema, n_rows, answer).choosing()
 }
 
 /// A source that counts its rows.

@@ -68,6 +68,49 @@ fn trees_and_tables_are_learned_from_rows_that_are_elsewhere() {
     assert!(!asked.lock().unwrap().is_empty());
 }
 
+/// The rows of `data` in parts of different sizes, each with its own row numbers.
+fn slices(data: &Dataset, n_parts: u64) -> Vec<Dataset> {
+    let n = data.n_rows();
+    let end = |part: u64| n * part * (part + 1) / (n_parts * (n_parts + 1));
+    let part = |part: u64| {
+        let mut source = data.source();
+        Dataset::read(&mut SelectedRows::new(&mut source, move |row| (end(part)..end(part + 1)).contains(&row))).unwrap()
+    };
+    (0..n_parts).map(part).collect()
+}
+
+#[test]
+fn rows_are_chosen_by_content_wherever_they_are() {
+    // More rows than directions are found with, many of them equal; and columns of many labels.
+    let many = Inference::new(&model(2, 12)).sample(40_000, 5).unwrap();
+    let wide = Inference::new(&model(60, 12)).sample(3_000, 5).unwrap();
+    for data in [many, wide] {
+        let learning = Learning::new()
+            .structure(LearnerName::ChowLiuNeighborJoining)
+            .parameters(ParameterMethod::MomentsAndEm)
+            .em_iterations(Some(3));
+        let here = learned(&learning, &data);
+        for n_parts in [1, 3, 16] {
+            let (pieces, asked) = (slices(&data, n_parts), Mutex::default());
+            let rows = RemoteRows::new(data.schema().clone(), Some(data.n_rows()), |pass: &[u8]| answer(&pieces, &asked, pass));
+            let rows = rows.choosing().sample(1 << 20);
+            assert_same(&learned(&learning, &rows), &here, &data);
+            let views = asked.into_inner().unwrap().into_iter().filter(|pass| View::read(pass).unwrap().is_some());
+            let views: Vec<Vec<u8>> = views.collect();
+            assert!(!views.is_empty());
+            // Sites of a federation answer for all rows, or not at all.
+            let message = observe(&views[0], &mut data.source()).unwrap_err().to_string();
+            assert!(message.contains("refused"), "{message}");
+            for at in (0..views[0].len()).step_by(views[0].len() / 40 + 1) {
+                let mut changed = views[0].clone();
+                changed[at] ^= 4;
+                assert!(observe_any(&changed, &mut data.source()).is_err(), "changed at {at}");
+                assert!(observe_any(&views[0][..at], &mut data.source()).is_err(), "cut at {at}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_must_see_rows_says_so() {
     let data = Inference::new(&model(2, 4)).sample(100, 5).unwrap();
@@ -137,6 +180,7 @@ fn written(data: &Dataset, model: &LatentTree) -> Vec<(Dataset, Vec<u8>)> {
     fold(&mut *source, BlockMoments::new(schema.clone(), 4).unwrap(), &Silent).unwrap();
     fold(&mut *source, ExpectedCounts::new(Arc::new(model.clone())), &Silent).unwrap();
     fold(&mut *source, Sample::new(schema.clone(), 1 << 20, 0), &Silent).unwrap();
+    fold(&mut *source, RowCounts::new(schema.clone()), &Silent).unwrap();
     fold(&mut *source, PairCounts::of_columns(vec![(0, 1), (2, 3)]), &Silent).unwrap();
     fold(&mut *source, Codes::of(schema, &summary).unwrap(), &Silent).unwrap();
     let names: Vec<&str> = schema.columns().iter().map(|column| column.name.as_str()).collect();
@@ -223,4 +267,6 @@ fn what_is_not_known_is_told() {
     assert!(merge::<Vec<u8>>(&[]).is_err());
     let sample = to_wire(&Sample::new(data.schema().clone(), 1000, 0), schema).unwrap();
     assert!(observe(&sample, &mut data.source()).unwrap_err().to_string().contains("asks for rows"));
+    let counts = to_wire(&RowCounts::new(data.schema().clone()), schema).unwrap();
+    assert!(observe(&counts, &mut data.source()).unwrap_err().to_string().contains("asks for rows"));
 }

@@ -13,6 +13,13 @@ pub(super) enum Cell<'a> {
 pub(super) trait CellSink {
     /// The cell of a zero-based row and column of the file.
     fn cell(&mut self, row: u64, column: usize, cell: Cell<'_>) -> Result<(), String>;
+
+    /// Takes whole numbers of consecutive rows of a column at once, those at `missing` places being missing, and says whether it did. If not, it has
+    /// taken none, and they come one by one.
+    fn whole_numbers(&mut self, column: usize, numbers: &[i64], missing: &mut dyn Iterator<Item = usize>) -> bool {
+        let _ = (column, numbers, missing);
+        false
+    }
 }
 
 /// Whether a text is a missing value: empty, `?`, or `NA`, `NaN`, `null` in any case.

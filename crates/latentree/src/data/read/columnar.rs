@@ -14,7 +14,7 @@ use std::sync::Arc;
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
+use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
@@ -165,6 +165,14 @@ impl ColumnarTable {
                 Error::data(Place { row, ..self.input.place().column(&self.names[column]) }, what)
             };
             let as_text = self.is_text[column];
+            if !as_text && let Some(whole) = whole_numbers(array) {
+                let numbers = whole.as_primitive::<Int64Type>();
+                let nulls = numbers.nulls().filter(|nulls| nulls.null_count() > 0);
+                let mut missing = nulls.into_iter().flat_map(|nulls| (0..nulls.len()).filter(|&row| nulls.is_null(row)));
+                if sink.whole_numbers(column, numbers.values(), &mut missing) {
+                    continue;
+                }
+            }
             let array = guarded(&self.input, self.origin, || Ok(if as_text { text(array) } else { plain(array) }))?
                 .map_err(|what| problem(None, what))?;
             let first_row = self.next_row;
@@ -226,6 +234,15 @@ fn text(array: &ArrayRef) -> Result<ArrayRef, String> {
     }
     let cannot = |_| format!("columns of type {} cannot be written as text; leave the column out", short_type(array.data_type()));
     arrow_cast::cast(array, &DataType::Utf8).map_err(cannot)
+}
+
+/// The array as 64-bit whole numbers, if all numbers of its type are such.
+fn whole_numbers(array: &ArrayRef) -> Option<ArrayRef> {
+    match array.data_type() {
+        DataType::Int64 => Some(Arc::clone(array)),
+        kind if kind.is_integer() && *kind != DataType::UInt64 => arrow_cast::cast(array, &DataType::Int64).ok(),
+        _ => None,
+    }
 }
 
 /// The array as 64-bit floats, truth values or texts.

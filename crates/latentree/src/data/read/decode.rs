@@ -6,11 +6,14 @@ use super::cell::{Cell, count_problem, is_missing, number, number_key, number_te
 use super::rare::OTHER_LABEL;
 use super::unseen::{LabelTally, Similar, UnseenLabels, UnseenPolicy};
 use super::written_number::NumberReader;
-use crate::data::{ColumnData, Kind, MISSING_CODE};
+use crate::data::{ColumnData, Kind, MISSING_CODE, MISSING_CODE8};
 use crate::error::Shortened;
 
 /// Marks a text that no label has.
 const UNKNOWN: u32 = MISSING_CODE - 1;
+
+/// The same among bytes, where it is also the code of missing cells: no label has it.
+const UNKNOWN_BYTE: u8 = MISSING_CODE8;
 
 /// Most other spellings of labels (`1.0` for `1`) that are remembered.
 const ALIAS_LIMIT: usize = 1024;
@@ -70,6 +73,25 @@ impl Decoder {
         }
     }
 
+    /// Appends whole numbers to their column if all of them are labels of it, those at `missing` places being missing; else nothing.
+    pub(super) fn extend(&mut self, numbers: &[i64], missing: &mut dyn Iterator<Item = usize>, data: &mut ColumnData) -> bool {
+        let (Self::Labels(table), ColumnData::Codes8(codes)) = (self, data) else { return false };
+        let start = codes.len();
+        codes.extend(numbers.iter().map(|&number| table.byte_of(number)));
+        let is_unknown = |code: &u8| *code == UNKNOWN_BYTE;
+        let n_unknown = codes[start..].iter().filter(|code| is_unknown(code)).count();
+        let mut n_missing = 0;
+        for place in missing {
+            // The number of a missing cell is arbitrary.
+            n_missing += usize::from(is_unknown(&codes[start + place]));
+            codes[start + place] = MISSING_CODE8;
+        }
+        if n_unknown != n_missing {
+            codes.truncate(start);
+        }
+        n_unknown == n_missing
+    }
+
     /// The value of a stored cell of a sparse row: a number, or a code.
     pub(super) fn number(&mut self, value: f64) -> Result<f64, String> {
         if value.is_nan() {
@@ -116,6 +138,8 @@ pub(super) struct LabelTable {
     by_byte: [u32; 256],
     /// Codes of the whole numbers from 0 to 255, as `by_number` has them: most columns of numbers need no hash.
     by_whole: [u32; 256],
+    /// The same as bytes, where the codes of the column are; [`UNKNOWN_BYTE`] for the others, and at the end for all numbers beyond.
+    bytes_of_wholes: [u8; 257],
     by_text: HashMap<Box<[u8]>, u32>,
     /// Codes by number, where no two labels are the same number: `1.0` finds the label `1`.
     by_number: HashMap<u64, u32>,
@@ -150,11 +174,31 @@ impl LabelTable {
         for (whole, code) in by_whole.iter_mut().enumerate() {
             *code = by_number.get(&number_key(whole as f64)).copied().unwrap_or(UNKNOWN);
         }
+        let mut bytes_of_wholes = [UNKNOWN_BYTE; 257];
+        for (byte, &code) in bytes_of_wholes.iter_mut().zip(&by_whole) {
+            *byte = u8::try_from(code).unwrap_or(UNKNOWN_BYTE);
+        }
         if by_byte[usize::from(b'?')] == UNKNOWN {
             by_byte[usize::from(b'?')] = MISSING_CODE;
         }
         let unseen = (unseen == UnseenPolicy::Missing).then(LabelTally::default);
-        Self { labels: labels.to_vec(), by_byte, by_whole, by_text, by_number, other, last: (Vec::new(), MISSING_CODE), unseen }
+        Self {
+            labels: labels.to_vec(),
+            by_byte,
+            by_whole,
+            bytes_of_wholes,
+            by_text,
+            by_number,
+            other,
+            last: (Vec::new(), MISSING_CODE),
+            unseen,
+        }
+    }
+
+    /// The code of a whole number as a byte; [`UNKNOWN_BYTE`] if it is no label.
+    #[inline]
+    fn byte_of(&self, number: i64) -> u8 {
+        self.bytes_of_wholes[(number as u64).min(256) as usize]
     }
 
     /// The code of a whole number from 0 to 255, if it is a label.

@@ -308,6 +308,14 @@ impl CellSink for BatchSink<'_> {
             }
         }
     }
+
+    fn whole_numbers(&mut self, column: usize, numbers: &[i64], missing: &mut dyn Iterator<Item = usize>) -> bool {
+        let is_carried = self.carried.as_ref().is_some_and(|(carry, _)| carry[column].is_some());
+        match self.targets[column] {
+            Target::Column(ix) if !is_carried => self.decoders[ix].extend(numbers, missing, &mut self.columns[ix]),
+            _ => false,
+        }
+    }
 }
 
 /// Why a number cannot be a row's weight, if it cannot.

@@ -210,4 +210,8 @@ impl CellSink for DynSink<'_> {
     fn cell(&mut self, row: u64, column: usize, cell: Cell<'_>) -> Result<(), String> {
         self.0.cell(row, column, cell)
     }
+
+    fn whole_numbers(&mut self, column: usize, numbers: &[i64], missing: &mut dyn Iterator<Item = usize>) -> bool {
+        self.0.whole_numbers(column, numbers, missing)
+    }
 }

@@ -68,6 +68,10 @@ impl<S: CellSink> CellSink for PartSink<'_, S> {
     fn cell(&mut self, row: u64, column: usize, cell: Cell<'_>) -> Result<(), String> {
         self.targets[column].map_or(Ok(()), |target| self.sink.cell(self.first_row + row, target, cell))
     }
+
+    fn whole_numbers(&mut self, column: usize, numbers: &[i64], missing: &mut dyn Iterator<Item = usize>) -> bool {
+        self.targets[column].is_none_or(|target| self.sink.whole_numbers(target, numbers, missing))
+    }
 }
 
 impl PartsTable {

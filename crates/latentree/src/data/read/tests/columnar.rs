@@ -93,6 +93,36 @@ fn every_type_becomes_a_kind_or_a_warning() {
 }
 
 #[test]
+fn whole_numbers_at_once_are_the_labels_that_they_are_one_by_one() {
+    // A null has some number, here one that is no label.
+    let with_nulls = Int64Array::new(vec![0, 77, 2, 0].into(), Some(vec![true, false, true, true].into()));
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("nulls", Arc::new(with_nulls)),
+        ("negative", Arc::new(Int64Array::from(vec![-1, 5, 5, -1]))),
+        ("large", Arc::new(Int64Array::from(vec![256, 1 << 40, 256, 0]))),
+        ("small", Arc::new(Int8Array::from(vec![3, 1, 2, 3]))),
+    ];
+    let fixture = Fixture::new("t.parquet", parquet(&RecordBatch::try_from_iter(columns).unwrap()));
+    let options = ReadOptions::default().kind("*", KindOverride::Categorical);
+    let mut reader = fixture.open(&options).unwrap();
+    let dataset = Dataset::read(&mut reader).unwrap();
+    let expected = [["0", "-1", "256", "3"], ["", "5", "1099511627776", "1"], ["2", "5", "256", "2"], ["0", "-1", "0", "3"]];
+    assert_eq!(texts(&dataset), expected);
+    reader.rewind().unwrap();
+    assert_eq!(texts(&Dataset::read(&mut reader).unwrap()), expected);
+    // A label that the schema does not have is found at its row.
+    let columns: Vec<(&str, ArrayRef)> = dataset
+        .schema()
+        .columns()
+        .iter()
+        .map(|it| (it.name.as_str(), Arc::new(Int64Array::from(vec![0, 2, 9])) as ArrayRef))
+        .collect();
+    let other = Fixture::new("u.parquet", parquet(&RecordBatch::try_from_iter(columns).unwrap()));
+    let message = other.error(&ReadOptions::default().schema(Arc::clone(dataset.schema()))).to_string();
+    assert!(message.contains("row 3, column \"nulls\"") && message.contains('9'), "{message}");
+}
+
+#[test]
 fn bad_cells_of_columnar_files_are_refused_with_their_row() {
     let values: ArrayRef = Arc::new(Float64Array::from(vec![0.5, f64::INFINITY]));
     let batch = RecordBatch::try_from_iter([("v", values)]).unwrap();
