@@ -29,6 +29,7 @@ mod splice;
 mod stocks;
 mod strangers;
 mod support;
+mod text_corpus;
 mod texts;
 
 use std::path::PathBuf;
@@ -102,6 +103,10 @@ enum Experiment {
     Union(texts::TextArgs),
     /// NPMI, C_V and diversity of topics of KOS, NIPS and 20 newsgroups, ours beside those of other programs
     Coherence(texts::CoherenceArgs),
+    /// 20 newsgroups (1,000 words) in 20 topics and in a hierarchy of 20 leaves, against their classes
+    NewsgroupsTopics(texts::TextArgs),
+    /// Writes a corpus of the size of the New York Times collection, with planted topics
+    TextCorpus(text_corpus::CorpusArgs),
     /// The default on 1,000 words of NIPS and KOS beside HLTA: test documents, CPU seconds, NPMI and diversity of its groups
     Hlta(strangers::hlta::HltaArgs),
 }
@@ -137,6 +142,8 @@ fn main() -> ExitCode {
         Experiment::Divina(args) => texts::divina(&args, &data),
         Experiment::Union(args) => texts::union(&args, &data),
         Experiment::Coherence(args) => texts::coherence(&args, &data),
+        Experiment::NewsgroupsTopics(args) => texts::newsgroups(&args, &data),
+        Experiment::TextCorpus(args) => text_corpus::run(&args),
         Experiment::Hlta(args) => strangers::hlta::run(&args, &data),
     };
     let table = match outcome {

@@ -73,14 +73,6 @@ fn draw(rng: &mut ChaCha8Rng, shares: &[f64]) -> usize {
     place.unwrap_or(shares.len() - 1)
 }
 
-/// Seconds of the processor that this process has used.
-fn processor_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after = text.rsplit(')').next().unwrap_or_default();
-    let ticks: f64 = after.split_whitespace().skip(11).take(2).filter_map(|it| it.parse::<f64>().ok()).sum();
-    ticks / 100.0
-}
-
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }

@@ -60,3 +60,11 @@ fn today() -> String {
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     format!("{year}-{month:02}-{day:02}")
 }
+
+/// Seconds of the processor that this process has used.
+pub(crate) fn processor_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after = text.rsplit(')').next().unwrap_or_default();
+    let ticks: f64 = after.split_whitespace().skip(11).take(2).filter_map(|it| it.parse::<f64>().ok()).sum();
+    ticks / 100.0
+}

@@ -2,7 +2,10 @@
 
 python experiments/texts/peers.py docword.txt.gz vocab.txt K OUT_FOLDER [lda|nmf|tomotopy|hlda|gibbs ...]
 
-Words are ranked by mutual information of their presence and the topic's share above its mean, as for latentree's trees.
+Words are ranked by mutual information of their presence and the topic's share above its mean, as for latentree's trees. tomotopy's
+samplers run 1,000 iterations or 300 CPU seconds, whichever ends first; hLDA finds its own number of topics, of which the K largest
+are kept. NAME.topics.txt has ten words a topic; in NAME.cut.topics.txt words with less than a tenth of the best word's information are
+left out, as in latentree's trees.
 """
 
 import gzip
@@ -11,6 +14,9 @@ import time
 
 import numpy as np
 from scipy.sparse import csr_matrix
+
+ITERATIONS = 1000
+MOST_SECONDS = 300
 
 
 def read(docword, vocab):
@@ -22,7 +28,7 @@ def read(docword, vocab):
     return counts, [line.strip() for line in open(vocab)]
 
 
-def by_information(counts, shares, words, n_words=10):
+def by_information(counts, shares, words, least=0.0, n_words=10):
     """The words that documents with the topic have more often, by mutual information."""
     there = (counts > 0).astype(float)
     n, df, lines = counts.shape[0], np.asarray((counts > 0).sum(0)).ravel(), []
@@ -39,7 +45,8 @@ def by_information(counts, shares, words, n_words=10):
             with np.errstate(divide="ignore", invalid="ignore"):
                 total += np.where(joint > 0, joint / n * np.log(joint * n / (a * b)), 0)
         total[both * n <= df * n_own] = 0
-        lines.append(" ".join(words[ix] for ix in np.argsort(-total)[:n_words]))
+        best = np.argsort(-total)[:n_words]
+        lines.append(" ".join(words[ix] for ix in best if total[ix] >= least * total[best[0]]))
     return lines
 
 
@@ -60,8 +67,17 @@ def fit(name, counts, k):
     model = tomotopy.LDAModel(k=k, seed=0) if name == "tomotopy" else tomotopy.HLDAModel(depth=3, seed=0)
     for document in documents:
         model.add_doc(document or ["0"])
-    model.train(1000, workers=1)
-    return np.array([document.get_topic_dist() for document in model.docs])
+    begun = time.process_time()
+    iterations = 0
+    while iterations < ITERATIONS and time.process_time() - begun < MOST_SECONDS:
+        model.train(10, workers=1)
+        iterations += 10
+    print(f"{iterations} iterations", end=", ")
+    if name == "tomotopy":
+        return np.array([document.get_topic_dist() for document in model.docs])
+    shares = np.array([np.bincount(document.topics, minlength=model.k) / len(document.topics) for document in model.docs])
+    print(f"{model.live_k} topics", end=", ")
+    return shares[:, np.argsort(-shares.sum(0), kind="stable")[: min(k, model.live_k)]]
 
 
 def main(docword, vocab, k, folder, *names):
@@ -70,8 +86,9 @@ def main(docword, vocab, k, folder, *names):
         begun = time.process_time()
         shares = fit(name, counts, int(k))
         seconds = time.process_time() - begun
-        with open(f"{folder}/{name}.topics.txt", "w") as file:
-            file.write("\n".join(by_information(counts, shares, words)) + "\n")
+        for ending, least in (("", 0.0), (".cut", 0.1)):
+            with open(f"{folder}/{name}{ending}.topics.txt", "w") as file:
+                file.write("\n".join(by_information(counts, shares, words, least)) + "\n")
         print(name, f"{seconds:.1f} CPU s", flush=True)
 
 

@@ -44,6 +44,15 @@ export interface Group {
   share: number | null;
   support: number | null;
   description: string;
+  /** Only of a model of words. */
+  topic: Topic | null;
+}
+
+/** A topic: its words, and their coherence if there are data. */
+export interface Topic {
+  words: string[];
+  npmi: number | null;
+  cV: number | null;
 }
 
 export interface Details {

@@ -2,7 +2,7 @@
 import { announce, element, find, isolated } from "./dom";
 import { cut, grouped, groupTitle, number, oneLine, percent } from "./format";
 import { ALL, sureness, type Groups } from "./groups";
-import { payload, type Group } from "./payload";
+import { payload, type Group, type Topic } from "./payload";
 import { colours, onTheme } from "./theme";
 
 const WORDS = 8;
@@ -19,6 +19,26 @@ interface Column {
 
 const plain = (value: number | null) => (value === null ? "" : String(value));
 const total = (group: Group) => group.information.reduce((sum, it) => sum + it, 0);
+
+/** Words and coherence of the groups of a model of words. */
+function topicColumns(groups: Groups): Column[] {
+  const coherence = (head: string, of: (topic: Topic) => number | null): Column => {
+    const value = (group: Group) => (group.topic ? of(group.topic) : null);
+    return {
+      head,
+      isNumber: true,
+      value: (group) => value(group) ?? -2,
+      show: (group) => value(group)?.toFixed(2) ?? "",
+      copy: (group) => plain(value(group)),
+    };
+  };
+  const words = (group: Group) => (group.topic?.words ?? []).map(oneLine).join(", ");
+  const measured = [coherence("NPMI", (topic) => topic.npmi), coherence("C_V", (topic) => topic.cV)];
+  return [
+    ...measured.filter(({ value }) => groups.all.some((group, ix) => value(group, ix) !== -2)),
+    { head: "Words of the topic", isNumber: false, value: words, show: (group) => isolated(words(group)), copy: words },
+  ];
+}
 
 export class GroupTable {
   private readonly box = find("table");
@@ -94,6 +114,8 @@ export class GroupTable {
         show: (group) => isolated(groupTitle(parent(group), 24, 2)),
         copy: parent,
       });
+    // A model of words has topics, with the coherence of their words if the page has data.
+    if (groups.all.some((group) => group.topic)) columns.push(...topicColumns(groups));
     return columns.filter((column) => column.head !== "Support" || groups.all.some((group) => group.support !== null));
   }
 

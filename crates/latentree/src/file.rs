@@ -96,7 +96,8 @@ pub fn known_ending(path: &Path, what: &str, known: &[&str]) -> Result<String> {
     if known.contains(&ending.as_str()) {
         return Ok(ending);
     }
-    let known: Vec<String> = known.iter().map(|ending| format!(".{ending}")).collect();
+    let mut known: Vec<String> = known.iter().map(|ending| format!(".{ending}")).collect();
+    known.dedup();
     let problem = format!("{}: .{ending} is not an extension of {what}; use {}", path.display(), known.join(", "));
     Err(Error::option("output", problem))
 }

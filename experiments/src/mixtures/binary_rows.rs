@@ -14,8 +14,8 @@ use latentree::{Result, Silent};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{draw, mean, processor_seconds, shares, table};
-use crate::record::Results;
+use super::{draw, mean, shares, table};
+use crate::record::{Results, processor_seconds};
 
 const ROWS: usize = 10_000;
 const STARTS: u64 = 20;

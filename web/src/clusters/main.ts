@@ -4,6 +4,7 @@ import { colours, onTheme, startTheme } from "../theme";
 import { drawGroups, noun } from "./groups";
 import { payload } from "./payload";
 import { drawRows, drawShares } from "./pictures";
+import { drawTopics, hasTopics } from "./topics";
 
 const leaves = payload.groups.map((_, ix) => ix).filter((ix) => payload.groups[ix].children === null);
 const count = (n: number, what: string): string => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
@@ -61,6 +62,8 @@ const openAll = (isOpen: boolean) => () =>
 
 startTheme();
 describe();
+find("topics-section").hidden = !hasTopics;
+if (hasTopics) drawTopics(find("topics"), find("topics-note"));
 draw();
 onTheme(draw);
 find("open-all").addEventListener("click", openAll(true));

@@ -8,6 +8,8 @@ export interface Group {
   relevant: string[];
   /** Place of the feature, its share of the group's rows (the mean of a number), and the same of all rows. */
   frequent: [number, number, number][];
+  /** Only of a model of words: the words of the topic, and their coherence if there are data. */
+  topic: { words: string[]; npmi: number | null; cV: number | null } | null;
 }
 
 export interface Sample {

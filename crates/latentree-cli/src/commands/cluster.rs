@@ -5,7 +5,7 @@ use latentree::data::WeightedRows;
 use latentree::format::{Format, OtherModel, clusters_to_text};
 use latentree::mixture::stability;
 use latentree::model::Provenance;
-use latentree::{Error, Result};
+use latentree::{Error, Result, counted};
 
 use super::files::Files;
 use super::mixture::{add_measures, agreement, open_rows, show_measures, write_labels};
@@ -76,7 +76,11 @@ pub(crate) fn run(args: &ClusterArgs, seed: u64, printer: &Printer) -> Result<()
     json["warnings"] = warnings.into();
     add_measures(&mut json, agreement.as_ref(), stable);
     printer.result(&json, |out| {
-        writeln!(out, "{} rows in {} leaves", fit.labels.len(), model.leaves().count())?;
+        let leaves = match model.leaves().count() {
+            1 => "1 leaf".to_owned(),
+            n => format!("{n} leaves"),
+        };
+        writeln!(out, "{} in {leaves}", counted(fit.labels.len() as u64, "row"))?;
         if nodes.len() <= SHOWN_NODES {
             write!(out, "{}", clusters_to_text(&model))?;
         }

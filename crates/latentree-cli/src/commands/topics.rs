@@ -10,7 +10,7 @@ use latentree::format::{Format, ModelFile, OtherModel};
 use latentree::learn::{LearnOptions, Learning, Source};
 use latentree::mixture::{MixtureFamily, MixtureModel, MixtureOptions, NumberOfComponents, fit_mixture};
 use latentree::model::{LatentTree, Provenance};
-use latentree::report::TopicTable;
+use latentree::report::{TOPICS_OPTION, TopicTable};
 use latentree::{Error, Inference, MemoryBudget, NodeIx, Observer, Result};
 use serde_json::json;
 
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
         fitted.warnings.iter().for_each(|warning| printer.note(warning));
     }
     warnings.extend(fitted.warnings.iter().cloned());
-    write(&fitted.model, &rows, &reading, &args.output)?;
+    write(&fitted.model, &rows, &reading, args)?;
     let mut over_time = None;
     let mut n_documents = names.len();
     if args.documents.is_some() || args.dates.is_some() {
@@ -207,6 +207,12 @@ fn fit(args: &TopicsArgs, rows: &CachedRows<Reader>, seed: u64, memory: MemoryBu
         }
         TopicModelName::SingleTopic | TopicModelName::Lda => {
             let is_lda = args.model == TopicModelName::Lda;
+            let n_words = rows.schema().columns().len();
+            if n_topics > n_words {
+                let problem =
+                    format!("{n_topics} topics need as many words, there are {n_words}; ask for fewer, or use --model hierarchy");
+                return Err(Error::option("--topics", problem));
+            }
             let family = if is_lda { MixtureFamily::Lda } else { MixtureFamily::SingleTopic };
             let mut options = MixtureOptions::new(NumberOfComponents::Fixed(n_topics)).family(family).em(!is_lda).seed(seed);
             options.alpha = args.alpha.as_deref().map(str::parse).transpose()?;
@@ -230,10 +236,13 @@ fn fit(args: &TopicsArgs, rows: &CachedRows<Reader>, seed: u64, memory: MemoryBu
 }
 
 /// Writes the model with where its rows come from.
-fn write(model: &WordModel, rows: &CachedRows<Reader>, reading: &DataArgs, path: &Path) -> Result<()> {
+fn write(model: &WordModel, rows: &CachedRows<Reader>, reading: &DataArgs, args: &TopicsArgs) -> Result<()> {
+    let path = args.output.as_path();
     let (digest, read) = rows.of_source(|reader| (reader.digest(), serde_json::to_value(reading).ok()));
-    let with_data =
-        |provenance: &Provenance| Provenance { data_digest: digest.clone(), read: read.clone(), ..provenance.clone() };
+    let with_data = |provenance: &Provenance| {
+        let known = Provenance { data_digest: digest.clone(), read: read.clone(), ..provenance.clone() };
+        known.option(TOPICS_OPTION, args.model.name())
+    };
     match model {
         WordModel::Tree(model) | WordModel::Star(model) => {
             let provenance = with_data(model.provenance());

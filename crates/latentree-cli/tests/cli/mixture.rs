@@ -45,7 +45,7 @@ fn topics_are_found_labelled_scored_and_asked() {
     assert!(found["moment_error"].as_array().unwrap().len() == 2 && found["coherence"].as_array().unwrap().len() == 2);
     let warnings = found["warnings"].to_string();
     assert!(
-        warnings.contains("2 of 60 documents have fewer than three words") && warnings.contains("1 documents are empty"),
+        warnings.contains("2 of 60 documents have fewer than three words") && warnings.contains("1 document is empty"),
         "{warnings}"
     );
     let labels = folder.text("labels.csv");

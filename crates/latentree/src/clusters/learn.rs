@@ -116,11 +116,16 @@ pub fn fit_clusters(rows: &dyn Rows, options: &ClusterOptions, observer: &dyn Ob
         em: options.em,
         seed: options.seed,
     };
+    let empty = (0..table.n_rows()).filter(|&row| table.vectors().features(row).is_empty()).count() as u64;
     let mut growth = Growth { splitter, options, nodes: Vec::new(), leaves: Vec::new(), all_rows: summary.total_weight() };
     observer.stage("splits", None);
     growth.run(observer)?;
     let Growth { nodes, leaves, .. } = growth;
-    finish(rows, options, family, features, nodes, leaves)
+    let mut fit = finish(rows, options, family, features, nodes, leaves)?;
+    if empty > 0 && (family.is_counts() || family == MixtureFamily::Bernoulli) {
+        fit.warnings.push(format!("{}: in the cluster of what is most probable without any", family.told_empty(empty)));
+    }
+    Ok(fit)
 }
 
 fn check(summary: &Summary, family: MixtureFamily) -> Result<()> {
@@ -268,11 +273,13 @@ fn finish(
         })
         .collect();
     let words = |sums: &Sums| if family.is_topics() { sums.first.iter().sum::<f64>() } else { sums.weight };
+    let all_words = words(&all);
     let mut made = Vec::with_capacity(nodes.len());
     for (mut node, sums) in nodes {
+        let own_words = words(&sums);
         let mut ranked: Vec<(f64, usize)> = (0..features.n)
             .map(|feature| {
-                let (own, overall) = (sums.first[feature] / words(&sums), all.first[feature] / words(&all));
+                let (own, overall) = (sums.first[feature] / own_words, all.first[feature] / all_words);
                 let value =
                     if is_number[feature] { (own - overall).abs().ln() } else { relevance(own, overall, RELEVANCE_LAMBDA) };
                 (value, feature)

@@ -22,6 +22,8 @@ use crate::structure::LearnerName;
 const MAX_ROWS: u64 = 200_000;
 /// Likewise, variables.
 const MAX_VARIABLES: usize = 300;
+/// The share of BIC by which a rival must be ahead. Closer models are ties, and the search's own has no edges that chance explains.
+const TIE: f64 = 1e-4;
 /// Learners, and their numbers of hidden states; `None` is a learner's default.
 const RIVALS: [(LearnerName, Option<usize>); 5] = [
     (LearnerName::Auto, None),
@@ -47,7 +49,9 @@ impl Run<'_> {
         self.observer.stage("other learners", Some(RIVALS.len() as u64));
         let quiet = Quiet(self.observer);
         let recorder = Recorder::new(&quiet);
-        let (mut bic, mut best, mut is_rival) = (self.bic_of(&found.file, moments, rows)?, found, false);
+        let own = self.bic_of(&found.file, moments, rows)?;
+        let margin = if own.is_finite() { TIE * own.abs() } else { 0.0 };
+        let (mut bic, mut best, mut is_rival) = (own + margin, found, false);
         for (ix, (learner, n_states)) in RIVALS.into_iter().enumerate() {
             self.observer.progress(ix as u64);
             let mut options = self.options.clone();
@@ -80,7 +84,7 @@ impl Run<'_> {
                     let provenance = model.provenance().clone().option("structure", LearnerName::Search);
                     let file = better.with_provenance(provenance).into();
                     let interrupted = self.observer.stop_early();
-                    if self.bic_of(&file, moments, rows)? > bic {
+                    if self.bic_of(&file, moments, rows)? > bic - margin {
                         return Ok(Fitted {
                             file,
                             learner: LearnerName::Search,

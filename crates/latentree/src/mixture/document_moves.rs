@@ -11,11 +11,12 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+use super::group_measure::{KEPT, Logarithms, Measure, Number, Table};
 use crate::data::{Block, Rows};
 use crate::error::{Error, Result};
 use crate::observer::Observer;
 
-/// Logarithms that all starts together may take, about.
+/// Gains that all starts together may add up, about.
 const WORK: usize = 150_000_000;
 /// Sweeps that every start takes, and that the best of them takes at most.
 const SWEEPS: usize = 10;
@@ -26,10 +27,8 @@ const TOLERANCE: f64 = 1e-6;
 const MOST_STARTS: usize = 24;
 /// Cells that are held.
 const MOST_CELLS: usize = 1 << 24;
-/// Counts from 1 on whose gains are kept: nine cells in ten of text.
-const KEPT: usize = 3;
 
-/// Documents in memory.
+/// Documents as they are read.
 struct Documents {
     starts: Vec<usize>,
     cells: Vec<(u32, f64)>,
@@ -38,18 +37,27 @@ struct Documents {
     prior: Vec<f64>,
 }
 
+/// Documents in the numbers of a measure.
+struct Corpus<M: Measure> {
+    starts: Vec<usize>,
+    cells: Vec<(u32, M::Number)>,
+    weights: Vec<M::Number>,
+    n_words: usize,
+    measure: M,
+}
+
 /// A grouping, and the sums of its groups.
-struct Groups<'a> {
-    documents: &'a Documents,
+struct Groups<'a, M: Measure> {
+    corpus: &'a Corpus<M>,
     k: usize,
     labels: Vec<u32>,
-    /// Counts of word w in group c at `w·k + c`, and `g` of them.
-    sums: Vec<f64>,
-    logs: Vec<f64>,
+    /// Counts of word w in group c at `w·k + c`, without the prior.
+    sums: Vec<M::Number>,
     /// `g(S_cw + x) − g(S_cw)` at `(w·KEPT + x − 1)·k + c`.
     gains: Vec<f64>,
-    totals: Vec<f64>,
-    sizes: Vec<f64>,
+    /// Words and documents of each group.
+    totals: Vec<M::Number>,
+    sizes: Vec<M::Number>,
 }
 
 /// The most likely grouping of documents that is found from this one and from random ones; `None` if documents are too many
@@ -63,7 +71,20 @@ pub(super) fn grouping(
     observer: &dyn Observer,
 ) -> Result<Option<Vec<u32>>> {
     let Some(documents) = Documents::read(rows, prior, k, observer)? else { return Ok(None) };
-    let n_starts = (WORK / (documents.cells.len() * k * SWEEPS).max(1)).min(MOST_STARTS);
+    match Table::of(&documents.cells, &documents.weights, &documents.prior) {
+        Some(table) => best_grouping(&Corpus::new(&documents, table), k, first, seed, observer),
+        None => best_grouping(&Corpus::new(&documents, Logarithms::new(&documents.prior)), k, first, seed, observer),
+    }
+}
+
+fn best_grouping<M: Measure>(
+    corpus: &Corpus<M>,
+    k: usize,
+    first: &[usize],
+    seed: u64,
+    observer: &dyn Observer,
+) -> Result<Option<Vec<u32>>> {
+    let n_starts = (WORK / (corpus.cells.len() * k * SWEEPS).max(1)).min(MOST_STARTS);
     observer.stage("moves", Some(n_starts as u64 + 1));
     let found: Vec<(f64, bool, Vec<u32>)> = (0..=n_starts)
         .into_par_iter()
@@ -72,9 +93,9 @@ pub(super) fn grouping(
                 first.iter().map(|&label| label as u32).collect()
             } else {
                 let mut rng = ChaCha8Rng::seed_from_u64(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ start as u64);
-                (0..documents.weights.len()).map(|_| rng.random_range(0..k as u32)).collect()
+                (0..corpus.weights.len()).map(|_| rng.random_range(0..k as u32)).collect()
             };
-            let mut groups = Groups::new(&documents, k, labels);
+            let mut groups = Groups::new(corpus, k, labels);
             let ended = groups.climb(SWEEPS, observer);
             (groups.value(), ended, groups.labels)
         })
@@ -84,7 +105,7 @@ pub(super) fn grouping(
         if ended {
             return labels;
         }
-        let mut groups = Groups::new(&documents, k, labels);
+        let mut groups = Groups::new(corpus, k, labels);
         groups.climb(MOST_SWEEPS - SWEEPS, observer);
         groups.labels
     });
@@ -94,15 +115,10 @@ pub(super) fn grouping(
     Ok(best)
 }
 
-/// `x ln x`.
-fn g(x: f64) -> f64 {
-    if x > 0.0 { x * x.ln() } else { 0.0 }
-}
-
 impl Documents {
     /// Reads all documents; `None` if a single start would take more than all are allowed.
     fn read(rows: &dyn Rows, prior: Vec<f64>, k: usize, observer: &dyn Observer) -> Result<Option<Self>> {
-        let mut documents = Self { starts: vec![0], cells: Vec::new(), weights: Vec::new(), prior };
+        let mut documents = Self::none(prior);
         let mut source = rows.open()?;
         while let Some(batch) = source.next_batch()? {
             if observer.cancelled() {
@@ -132,38 +148,52 @@ impl Documents {
         Ok(Some(documents))
     }
 
-    fn cells(&self, document: usize) -> &[(u32, f64)] {
+    fn none(prior: Vec<f64>) -> Self {
+        Self { starts: vec![0], cells: Vec::new(), weights: Vec::new(), prior }
+    }
+}
+
+impl<M: Measure> Corpus<M> {
+    fn new(documents: &Documents, measure: M) -> Self {
+        Self {
+            starts: documents.starts.clone(),
+            cells: documents.cells.iter().map(|&(word, count)| (word, M::Number::of(count))).collect(),
+            weights: documents.weights.iter().map(|&weight| M::Number::of(weight)).collect(),
+            n_words: documents.prior.len(),
+            measure,
+        }
+    }
+
+    fn cells(&self, document: usize) -> &[(u32, M::Number)] {
         &self.cells[self.starts[document]..self.starts[document + 1]]
     }
 }
 
-impl<'a> Groups<'a> {
-    fn new(documents: &'a Documents, k: usize, labels: Vec<u32>) -> Self {
-        let d = documents.prior.len();
-        let mut sums: Vec<f64> = (0..d * k).map(|at| documents.prior[at / k]).collect();
-        let (mut totals, mut sizes) = (vec![documents.prior.iter().sum::<f64>(); k], vec![0.0; k]);
+impl<'a, M: Measure> Groups<'a, M> {
+    fn new(corpus: &'a Corpus<M>, k: usize, labels: Vec<u32>) -> Self {
+        let none = M::Number::default();
+        let (mut sums, mut totals, mut sizes) = (vec![none; corpus.n_words * k], vec![none; k], vec![none; k]);
         for (document, &label) in labels.iter().enumerate() {
             let c = label as usize;
-            for &(word, count) in documents.cells(document) {
+            for &(word, count) in corpus.cells(document) {
                 sums[word as usize * k + c] += count;
                 totals[c] += count;
             }
-            sizes[c] += documents.weights[document];
+            sizes[c] += corpus.weights[document];
         }
-        let n = sums.len();
-        let (logs, gains) = (vec![0.0; n], vec![0.0; n * KEPT]);
-        let mut groups = Self { documents, k, labels, sums, logs, gains, totals, sizes };
-        (0..d).for_each(|word| (0..k).for_each(|c| groups.look_again(word, c)));
+        let gains = vec![0.0; sums.len() * KEPT];
+        let mut groups = Self { corpus, k, labels, sums, gains, totals, sizes };
+        (0..corpus.n_words).for_each(|word| (0..k).for_each(|c| groups.look_again(word, c)));
         groups
     }
 
     /// What depends on the sum of a word in a group.
+    #[inline]
     fn look_again(&mut self, word: usize, c: usize) {
-        let (k, sum) = (self.k, self.sums[word * self.k + c]);
-        let own = g(sum);
-        self.logs[word * k + c] = own;
+        let (k, sum, measure) = (self.k, self.sums[word * self.k + c], &self.corpus.measure);
+        let own = measure.word(word, sum);
         for x in 1..=KEPT {
-            self.gains[(word * KEPT + x - 1) * k + c] = g(sum + x as f64) - own;
+            self.gains[(word * KEPT + x - 1) * k + c] = measure.word(word, sum + M::Number::of(x as f64)) - own;
         }
     }
 
@@ -183,60 +213,65 @@ impl<'a> Groups<'a> {
     }
 
     fn value(&self) -> f64 {
-        let of_groups: f64 = self.totals.iter().zip(&self.sizes).map(|(&total, &size)| g(size) - g(total)).sum();
-        self.logs.iter().sum::<f64>() + of_groups
+        let measure = &self.corpus.measure;
+        let of_groups = self.totals.iter().zip(&self.sizes).map(|(&total, &size)| measure.size(size) - measure.total(total));
+        let of_words = self.sums.chunks_exact(self.k).enumerate();
+        let of_words = of_words.map(|(word, sums)| sums.iter().map(|&sum| measure.word(word, sum)).sum::<f64>());
+        of_words.sum::<f64>() + of_groups.sum::<f64>()
     }
 
     /// Moves every document to its best group; tells whether one has moved.
     fn sweep(&mut self) -> bool {
-        let k = self.k;
+        let (k, corpus, measure) = (self.k, self.corpus, &self.corpus.measure);
         let mut has_moved = false;
         let mut gains = vec![0.0; k];
         for document in 0..self.labels.len() {
             let from = self.labels[document] as usize;
-            let (cells, weight) = (self.documents.cells(document), self.documents.weights[document]);
+            let (cells, weight) = (corpus.cells(document), corpus.weights[document]);
             // The last document of a group stays.
-            if cells.is_empty() || self.sizes[from] - weight <= 1e-9 * weight {
+            if cells.is_empty() || self.sizes[from].is_all(weight) {
                 continue;
             }
             gains.fill(0.0);
-            let (mut length, mut stays) = (0.0, 0.0);
+            let (mut length, mut stays) = (M::Number::default(), 0.0);
             for &(word, count) in cells {
                 length += count;
                 let word = word as usize;
                 let sums = &self.sums[word * k..][..k];
-                if let Some(x) = (1..=KEPT).find(|&x| count == x as f64) {
+                if let Some(x) = count.kept() {
                     let kept = &self.gains[(word * KEPT + x - 1) * k..][..k];
                     gains.iter_mut().zip(kept).for_each(|(gain, kept)| *gain += kept);
                 } else {
-                    let logs = &self.logs[word * k..][..k];
-                    gains.iter_mut().zip(sums).zip(logs).for_each(|((gain, sum), log)| *gain += g(sum + count) - log);
+                    for c in (0..k).filter(|&c| c != from) {
+                        gains[c] += measure.word(word, sums[c] + count) - measure.word(word, sums[c]);
+                    }
                 }
-                stays += self.logs[word * k + from] - g(sums[from] - count);
+                stays += measure.word(word, sums[from]) - measure.word(word, sums[from] - count);
             }
             gains[from] = stays;
-            for c in 0..k {
-                let (total, size) = (self.totals[c], self.sizes[c]);
-                gains[c] += if c == from {
-                    g(total - length) - g(total) + g(size) - g(size - weight)
-                } else {
-                    g(total) - g(total + length) + g(size + weight) - g(size)
-                };
+            for (c, gain) in gains.iter_mut().enumerate() {
+                // Of the group without the document, and with it.
+                let (mut total, mut size) = (self.totals[c], self.sizes[c]);
+                if c == from {
+                    total -= length;
+                    size -= weight;
+                }
+                *gain += measure.total(total) - measure.total(total + length) + measure.size(size + weight) - measure.size(size);
             }
             let to = (0..k).fold(from, |best, c| if gains[c] > gains[best] { c } else { best });
             if to == from || gains[to] - gains[from] <= 1e-9 * gains[from].abs() {
                 continue;
             }
             for &(word, count) in cells {
-                for (c, change) in [(from, -count), (to, count)] {
-                    self.sums[word as usize * k + c] += change;
-                    self.look_again(word as usize, c);
-                }
+                self.sums[word as usize * k + from] -= count;
+                self.sums[word as usize * k + to] += count;
+                self.look_again(word as usize, from);
+                self.look_again(word as usize, to);
             }
-            for (c, sign) in [(from, -1.0), (to, 1.0)] {
-                self.totals[c] += sign * length;
-                self.sizes[c] += sign * weight;
-            }
+            self.totals[from] -= length;
+            self.totals[to] += length;
+            self.sizes[from] -= weight;
+            self.sizes[to] += weight;
             self.labels[document] = to as u32;
             has_moved = true;
         }
@@ -249,13 +284,18 @@ mod tests {
     use super::*;
 
     fn documents(rows: &[&[(u32, f64)]], d: usize) -> Documents {
-        let mut documents = Documents { starts: vec![0], cells: Vec::new(), weights: Vec::new(), prior: vec![1.0 / d as f64; d] };
+        let mut documents = Documents::none(vec![1.0 / d as f64; d]);
         for row in rows {
             documents.cells.extend_from_slice(row);
             documents.starts.push(documents.cells.len());
             documents.weights.push(1.0);
         }
         documents
+    }
+
+    fn tabled(rows: &[&[(u32, f64)]], d: usize) -> Corpus<Table> {
+        let documents = documents(rows, d);
+        Corpus::new(&documents, Table::of(&documents.cells, &documents.weights, &documents.prior).unwrap())
     }
 
     #[test]
@@ -267,7 +307,7 @@ mod tests {
             })
             .collect();
         let rows: Vec<&[(u32, f64)]> = rows.iter().map(Vec::as_slice).collect();
-        let documents = documents(&rows, 12);
+        let documents = tabled(&rows, 12);
         let mut groups = Groups::new(&documents, 3, (0..40).map(|ix| ix % 3).collect());
         let mut before = groups.value();
         for _ in 0..20 {
@@ -282,10 +322,38 @@ mod tests {
     }
 
     #[test]
+    fn tabled_sums_move_documents_as_logarithms_do() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let rows: Vec<Vec<(u32, f64)>> = (0..200)
+            .map(|_| (0..30).map(|word| (word, f64::from(rng.random_range(0..6_u8)))).filter(|it| it.1 > 0.0).collect())
+            .collect();
+        let rows: Vec<&[(u32, f64)]> = rows.iter().map(Vec::as_slice).collect();
+        let tabled = tabled(&rows, 30);
+        let documents = documents(&rows, 30);
+        let plain = Corpus::new(&documents, Logarithms::new(&documents.prior));
+        let labels: Vec<u32> = (0..200).map(|_| rng.random_range(0..5)).collect();
+        let (mut by_table, mut by_logarithm) = (Groups::new(&tabled, 5, labels.clone()), Groups::new(&plain, 5, labels));
+        for _ in 0..10 {
+            assert_eq!(by_table.sweep(), by_logarithm.sweep());
+            assert_eq!(by_table.labels, by_logarithm.labels);
+            assert!((by_table.value() - by_logarithm.value()).abs() < 1e-9 * by_table.value().abs());
+        }
+    }
+
+    #[test]
+    fn fractions_of_counts_have_no_table() {
+        let rows: [&[(u32, f64)]; 2] = [&[(0, 1.5)], &[(1, 1.0)]];
+        assert!({
+            let documents = documents(&rows, 2);
+            Table::of(&documents.cells, &documents.weights, &documents.prior).is_none()
+        });
+    }
+
+    #[test]
     fn documents_of_two_vocabularies_are_told_apart_from_any_grouping() {
         let rows: Vec<Vec<(u32, f64)>> = (0..20).map(|ix| (0..5).map(|word| (word + 5 * (ix % 2), 3.0)).collect()).collect();
         let rows: Vec<&[(u32, f64)]> = rows.iter().map(Vec::as_slice).collect();
-        let documents = documents(&rows, 10);
+        let documents = tabled(&rows, 10);
         // Each group has five documents of either kind, the saddle point.
         let mut groups = Groups::new(&documents, 2, (0..20).map(|ix| (ix / 2) % 2).collect());
         while groups.sweep() {}

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::data::{Kind, KindOverride, Schema};
 use crate::error::{Error, Result};
+use crate::named::counted;
 
 /// How the rows of one component are distributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,6 +85,12 @@ impl MixtureFamily {
     #[must_use]
     pub fn is_corrected(self) -> bool {
         self.is_counts() || self == Self::Gaussian
+    }
+
+    /// How rows without a count are told of.
+    pub(crate) fn told_empty(self, n_rows: u64) -> String {
+        let (noun, what) = if self.is_topics() { ("document", "empty") } else { ("row", "all zero") };
+        format!("{} {} {what}", counted(n_rows, noun), if n_rows == 1 { "is" } else { "are" })
     }
 
     /// Fails if a column is of another kind than the family needs.

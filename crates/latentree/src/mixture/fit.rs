@@ -282,8 +282,7 @@ impl Problem<'_> {
             ));
         }
         if totals.empty > 0 && (self.family.is_counts() || self.family == MixtureFamily::Bernoulli) {
-            let what = if self.family.is_topics() { "documents are empty" } else { "rows are all zero" };
-            warnings.push(format!("{} {what}: they are labelled by what is most probable without any", totals.empty));
+            warnings.push(format!("{}: labelled by what is most probable without any", self.family.told_empty(totals.empty)));
         }
     }
 

@@ -7,6 +7,9 @@ use crate::model::{Distribution, Emission, LatentTree, TopicModel};
 /// Weight of a feature's own probability against its lift.
 pub const RELEVANCE_LAMBDA: f64 = 0.7;
 
+/// Lift from which a feature is a component's own; the only component has all, whatever the rounding.
+const OWN: f64 = 1.0 - 1e-9;
+
 /// A feature and what it is in every component.
 struct Feature {
     name: String,
@@ -33,6 +36,18 @@ pub fn relevance(probability: f64, overall: f64, lambda: f64) -> f64 {
 /// # Errors
 /// If the model has no hidden root.
 pub fn relevant_of_star(model: &LatentTree, most: usize) -> Result<Vec<Vec<String>>> {
+    let features = features_of_star(model)?;
+    Ok((0..features.first().map_or(0, |it| it.values.len())).map(|component| top(&features, component, most, 0.0)).collect())
+}
+
+/// The most relevant of the features that a component of a star has more often than all rows.
+pub(crate) fn own_words_of_star(model: &LatentTree, most: usize) -> Result<Vec<Vec<String>>> {
+    let features = features_of_star(model)?;
+    Ok((0..features.first().map_or(0, |it| it.values.len())).map(|component| top(&features, component, most, OWN)).collect())
+}
+
+/// The features of a star.
+fn features_of_star(model: &LatentTree) -> Result<Vec<Feature>> {
     let root = model.rooted().roots[0];
     let Distribution::Discrete(prior) = model.distribution(root) else {
         return Err(crate::error::Error::model(model.tree().name(root), "is no component of a mixture"));
@@ -65,21 +80,31 @@ pub fn relevant_of_star(model: &LatentTree, most: usize) -> Result<Vec<Vec<Strin
         features[ix].overall /= total;
         features[ix].values.iter_mut().zip(&totals).for_each(|(value, total)| *value /= total);
     }
-    Ok((0..k).map(|component| top(&features, component, most)).collect())
+    Ok(features)
 }
 
 /// The most relevant words of every topic.
 #[must_use]
 pub fn relevant_of_topics(model: &TopicModel, most: usize) -> Vec<Vec<String>> {
+    let features = features_of_topics(model);
+    (0..model.n_topics()).map(|topic| top(&features, topic, most, 0.0)).collect()
+}
+
+/// The most relevant of the words that a topic has more often than all documents.
+pub(crate) fn own_words_of_topics(model: &TopicModel, most: usize) -> Vec<Vec<String>> {
+    let features = features_of_topics(model);
+    (0..model.n_topics()).map(|topic| top(&features, topic, most, OWN)).collect()
+}
+
+fn features_of_topics(model: &TopicModel) -> Vec<Feature> {
     let (k, total) = (model.n_topics(), model.alpha().iter().sum::<f64>());
-    let features: Vec<Feature> = (0..model.schema().columns().len())
+    (0..model.schema().columns().len())
         .map(|word| {
             let values: Vec<f64> = (0..k).map(|topic| model.topic(topic)[word]).collect();
             let overall = values.iter().zip(model.alpha()).map(|(value, alpha)| value * alpha / total).sum();
             Feature { name: model.schema().columns()[word].name.clone(), values, overall, deviation: None }
         })
-        .collect();
-    (0..k).map(|topic| top(&features, topic, most)).collect()
+        .collect()
 }
 
 fn add_labels(schema: &Schema, column: usize, rows: &[&[f64]], weights: &[f64], features: &mut Vec<Feature>) {
@@ -116,12 +141,13 @@ fn add_emission(schema: &Schema, column: usize, emission: &Emission, weights: &[
 }
 
 /// The names of the most relevant features of a component. Numbers are ranked by their distance from the overall mean, in
-/// standard deviations, and marked with the direction.
-fn top(features: &[Feature], component: usize, most: usize) -> Vec<String> {
+/// standard deviations, and marked with the direction. Events of less lift than `least_lift` are left out.
+fn top(features: &[Feature], component: usize, most: usize, least_lift: f64) -> Vec<String> {
     let mut ranked: Vec<(f64, usize, String)> = Vec::with_capacity(features.len());
     for (ix, feature) in features.iter().enumerate() {
         let value = feature.values[component];
         match feature.deviation {
+            None if value < least_lift * feature.overall => {}
             None => ranked.push((relevance(value, feature.overall, RELEVANCE_LAMBDA), ix, feature.name.clone())),
             Some(deviation) => {
                 let distance = if deviation > 0.0 { (value - feature.overall) / deviation } else { 0.0 };

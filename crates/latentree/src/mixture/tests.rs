@@ -435,7 +435,7 @@ fn odd_tables_are_refused_or_told_of() {
     assert_eq!(fit.labels.len(), 4);
     assert!(
         fit.warnings.iter().any(|it| it.contains("2 of 4 documents"))
-            && fit.warnings.iter().any(|it| it.contains("1 documents are empty")),
+            && fit.warnings.iter().any(|it| it.contains("1 document is empty")),
         "{:?}",
         fit.warnings
     );

@@ -3,7 +3,7 @@
 use crate::data::Schema;
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
-use crate::tree::{Edge, Node, Rooted, Tree};
+use crate::tree::{Edge, Node, Rooted, Tree, other_center};
 
 /// The tree as one whose hidden nodes are discrete: a hidden node takes the place of every inner node that is a number or a
 /// group, with it as a leaf, and two of them that are joined to each other alone are cut apart. What was changed is added to the
@@ -69,7 +69,25 @@ pub(crate) fn discrete_roots(tree: &Tree, schema: &Schema) -> Result<Rooted> {
             *best = (rank, node);
         }
     }
-    Rooted::with_roots(tree, &best.iter().map(|it| it.1).collect::<Vec<_>>())
+    let roots: Vec<NodeIx> = best.iter().map(|&(rank, root)| if rank == 0 { by_names(tree, root) } else { root }).collect();
+    Rooted::with_roots(tree, &roots)
+}
+
+/// Of two hidden centres of a tree, the one on the side of the first name, so that the order of columns does not matter.
+fn by_names(tree: &Tree, center: NodeIx) -> NodeIx {
+    let Some(other) = other_center(tree, center).filter(|&other| !tree.is_observed(other)) else { return center };
+    let first_name = |from: NodeIx, barred: NodeIx| {
+        let mut first: Option<&str> = None;
+        let mut stack = vec![(from, barred)];
+        while let Some((node, above)) = stack.pop() {
+            if tree.is_observed(node) && first.is_none_or(|first| tree.name(node) < first) {
+                first = Some(tree.name(node));
+            }
+            stack.extend(tree.links(node).iter().filter(|link| link.to != above).map(|link| (link.to, node)));
+        }
+        first
+    };
+    if first_name(other, center) < first_name(center, other) { other } else { center }
 }
 
 /// Whether an observed node is one column of labels; `None` for a hidden one.

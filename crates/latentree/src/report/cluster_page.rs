@@ -13,7 +13,8 @@ use serde::Serialize;
 
 use super::page::PageOptions;
 use super::page::embed::{CLUSTERS, fill};
-use super::page::payload::{cut, short};
+use super::page::payload::{TopicEntry, cut, short};
+use super::topics::{TopicTable, is_of_words};
 use crate::data::{Batch, Kind, Rows, Schema};
 use crate::error::{Error, Result};
 use crate::format::OtherModel;
@@ -96,6 +97,8 @@ struct Group {
     /// Features by falling frequency: place in `features`, share of the group's rows that have it (the mean of a number), the
     /// same of all.
     frequent: Vec<(usize, f64, f64)>,
+    /// What it is as a topic; only of a model of words.
+    topic: Option<TopicEntry>,
 }
 
 #[derive(Debug, Serialize)]
@@ -150,8 +153,31 @@ pub fn cluster_page(
         Some(rows) => observe(model, rows, &mut payload, observer)?,
         None => from_model(model, &mut payload),
     }
+    set_topics(model, data, &mut payload, observer)?;
     let json = serde_json::to_string(&payload).expect("lists, numbers and texts are JSON");
     Ok(fill(&CLUSTERS, &payload.title, &[&json]))
+}
+
+/// The words of every group of a model of words, with their coherence if there are data.
+fn set_topics(model: Grouping<'_>, data: Option<&dyn Rows>, payload: &mut Payload, observer: &dyn Observer) -> Result<()> {
+    let (provenance, table) = match model {
+        Grouping::Star(model) => (model.provenance(), TopicTable::of_star(model, RELEVANT)?),
+        Grouping::Topics(model) => (model.provenance(), TopicTable::of_topics(model, RELEVANT)),
+        Grouping::Clusters(model) => (model.provenance(), TopicTable::of_clusters(model, RELEVANT)),
+    };
+    if !is_of_words(provenance) {
+        return Ok(());
+    }
+    let table = match data {
+        Some(rows) => table.measured(rows, observer)?,
+        None => table,
+    };
+    // All rows of a hierarchy are no topic.
+    let first = payload.groups.len() - table.topics().len();
+    for (group, topic) in payload.groups[first..].iter_mut().zip(table.topics()) {
+        group.topic = Some(TopicEntry::new(topic));
+    }
+    Ok(())
 }
 
 /// What is known without rows.
@@ -165,6 +191,7 @@ fn described(model: Grouping<'_>, options: &PageOptions) -> Payload {
             share: Some(short(weight)),
             relevant: relevant.iter().map(|name| cut(name, NAME)).collect(),
             frequent: Vec::new(),
+            topic: None,
         });
         groups.collect()
     };
@@ -191,6 +218,7 @@ fn described(model: Grouping<'_>, options: &PageOptions) -> Payload {
                 share: Some(short(node.size as f64 / all)),
                 relevant: node.relevant.iter().take(RELEVANT).map(|name| cut(name, NAME)).collect(),
                 frequent: Vec::new(),
+                topic: None,
             });
             (groups.collect(), model.provenance())
         }

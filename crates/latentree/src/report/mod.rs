@@ -29,5 +29,5 @@ pub use pair_misfits::{PairMisfit, pair_misfits};
 pub(crate) use plain_page::{document, escaped, table, tree_text};
 pub use reference::{Agreement, Hierarchy, agreement};
 pub use spectral_page::spectral_page;
-pub use topics::{Topic, TopicTable};
+pub use topics::{TOPICS_OPTION, Topic, TopicTable};
 pub use weak_pairs::{WeakPairs, weak_pairs};

@@ -23,6 +23,7 @@ use self::rows::DataView;
 use super::Groups;
 use super::misfits::{Misfits, worst};
 use super::steps::Steps;
+use super::topics::{Topic, TopicTable, is_of_words};
 use crate::data::BatchSource;
 use crate::error::{Error, Place, Result};
 use crate::format::{Format, ModelFile, View, render};
@@ -42,6 +43,8 @@ const ALL_ROWS: usize = 60_000;
 const MAX_EXPORT_BYTES: usize = 4 << 20;
 /// Pairs that are listed as explained badly.
 const SHOWN_MISFITS: usize = 60;
+/// Words of a topic.
+const TOPIC_WORDS: usize = 10;
 /// An export larger than this is not even tried to pack.
 const MAX_RAW_BYTES: usize = 100 << 20;
 
@@ -122,8 +125,10 @@ pub fn page<'a>(
     observer: &dyn Observer,
 ) -> Result<String> {
     let view = what.into();
+    let topics = topics(view, data, observer)?;
     let mut source = data.map(crate::data::Rows::open).transpose()?;
-    let (payload, details) = payload(view, source.as_deref_mut().map(|it| it as &mut dyn BatchSource), options, observer)?;
+    let (payload, details) =
+        payload(view, source.as_deref_mut().map(|it| it as &mut dyn BatchSource), &topics, options, observer)?;
     const PLAIN: &str = "lists, numbers and texts are JSON";
     let tree = serde_json::to_string(&payload).expect(PLAIN);
     let details = serde_json::to_string(&details).expect(PLAIN);
@@ -131,9 +136,22 @@ pub fn page<'a>(
     Ok(embed::fill(&embed::TREE, &payload.title, &[&tree, &details, &exports]))
 }
 
+/// The topics of a model of words, with their coherence if there are data.
+fn topics(view: View<'_>, data: Option<&dyn crate::data::Rows>, observer: &dyn Observer) -> Result<Vec<Topic>> {
+    let Some(model) = view.model().filter(|model| is_of_words(model.provenance())) else { return Ok(Vec::new()) };
+    // A tree without hidden states has none.
+    let Ok(table) = TopicTable::of_tree(model, None, TOPIC_WORDS) else { return Ok(Vec::new()) };
+    let table = match data {
+        Some(rows) => table.measured(rows, observer)?,
+        None => table,
+    };
+    Ok(table.topics().to_vec())
+}
+
 fn payload(
     view: View<'_>,
     data: Option<&mut dyn BatchSource>,
+    topics: &[Topic],
     options: &PageOptions,
     observer: &dyn Observer,
 ) -> Result<(Payload, Details)> {
@@ -205,7 +223,10 @@ fn payload(
         shown_states: facts.shown_states,
         members: labels.members,
         node_labels: tree.node_ixs().map(label).collect(),
-        groups: groups.as_ref().map(|groups| groups.all().iter().map(GroupEntry::new).collect()).unwrap_or_default(),
+        groups: groups
+            .as_ref()
+            .map(|groups| groups.all().iter().map(|group| GroupEntry::new(group, topics)).collect())
+            .unwrap_or_default(),
         fit: fit(view, options, data.as_ref().map(|(_, data)| &data.score)),
         misfits,
     };

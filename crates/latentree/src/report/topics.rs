@@ -2,7 +2,8 @@
 //!
 //! What a topic is depends on the model: a hidden variable of a tree, a component of a mixture, a topic of a latent Dirichlet
 //! allocation, a node of a hierarchy of clusters. Words of a hidden variable are those that its states other than the first
-//! make more probable, by their mutual information; of all others those of the highest relevance.
+//! make more probable, by their mutual information; of all others those that it has more often
+//! than all documents, by relevance.
 
 use serde_json::{Value, json};
 
@@ -11,14 +12,17 @@ use super::steps::{Steps, chain};
 use crate::data::{Rows, Schema};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
-use crate::mixture::{relevant_of_star, relevant_of_topics, word_coherence};
-use crate::model::{ClusterTree, Distribution, Emission, Family, LatentTree, TopicModel};
+use crate::mixture::{own_words_of_star, own_words_of_topics, word_coherence};
+use crate::model::{ClusterTree, Distribution, Emission, Family, LatentTree, Provenance, TopicModel};
 use crate::observer::Observer;
 
 /// Information below which a word is not looked at, in nats.
 const LITTLE: f64 = 1e-6;
 /// Words with less than this share of the best word's information are not listed.
 const MIN_TOLD: f64 = 0.1;
+
+/// The option of a model's provenance that says that it was learned as a model of words.
+pub const TOPICS_OPTION: &str = "topics";
 
 /// A topic.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +74,7 @@ impl TopicTable {
         let Distribution::Discrete(prior) = model.distribution(root) else {
             return Err(Error::model(model.tree().name(root), "is no component of a mixture"));
         };
-        let words = relevant_of_star(model, n_words)?;
+        let words = own_words_of_star(model, n_words)?;
         let topics = words.into_iter().zip(prior.values()).enumerate();
         Ok(Self { topics: topics.map(|(ix, (words, &share))| Topic::new(ix.to_string(), words, share)).collect() })
     }
@@ -79,7 +83,7 @@ impl TopicTable {
     #[must_use]
     pub fn of_topics(model: &TopicModel, n_words: usize) -> Self {
         let total: f64 = model.alpha().iter().sum();
-        let topics = relevant_of_topics(model, n_words).into_iter().zip(model.alpha()).enumerate();
+        let topics = own_words_of_topics(model, n_words).into_iter().zip(model.alpha()).enumerate();
         Self { topics: topics.map(|(ix, (words, alpha))| Topic::new(ix.to_string(), words, alpha / total)).collect() }
     }
 
@@ -202,6 +206,15 @@ impl Topic {
     fn new(name: String, words: Vec<String>, share: f64) -> Self {
         Self { name, words, share, npmi: None, c_v: None, parent: None, node: None }
     }
+}
+
+/// Whether a model is of words: it was learned from text, as topics, or by a family of topics.
+pub(super) fn is_of_words(provenance: &Provenance) -> bool {
+    let of_text = |read: &Value| read["text"] == true;
+    let of_topics = |family: &String| ["single-topic", "lda"].contains(&family.as_str());
+    provenance.options.contains_key(TOPICS_OPTION)
+        || provenance.options.get("family").is_some_and(of_topics)
+        || provenance.read.as_ref().is_some_and(of_text)
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -72,7 +72,7 @@ impl Labelled {
 
 /// The second centre of a tree without observed nodes, given one centre: the top of the one branch that is higher than all
 /// others by one.
-fn other_center(tree: &Tree, center: NodeIx) -> Option<NodeIx> {
+pub(crate) fn other_center(tree: &Tree, center: NodeIx) -> Option<NodeIx> {
     if tree.is_observed(center) {
         return None;
     }

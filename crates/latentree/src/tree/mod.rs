@@ -15,6 +15,7 @@ mod splits;
 pub(crate) mod tests;
 
 pub use groups::structure_error;
+pub(crate) use isomorphism::other_center;
 pub use isomorphism::{match_hidden, same_structure};
 pub use observed::Observed;
 pub use path_lengths::PathLengths;

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::index::NodeIx;
-use crate::report::Group;
+use crate::report::{Group, Topic};
 
 /// Characters of what a hidden node is called.
 pub(super) const GROUP_LABEL: usize = 200;
 /// Characters of what a group or a state is described by.
 const GROUP_DESCRIPTION: usize = 1000;
+/// Characters of a word of a topic.
+const WORD: usize = 80;
 
 /// What the page shows at first.
 #[derive(Debug, Serialize)]
@@ -122,11 +124,30 @@ pub(super) struct GroupEntry {
     pub(super) share: Option<f64>,
     pub(super) support: Option<f64>,
     pub(super) description: String,
+    /// What it is as a topic; only of a model of words.
+    pub(super) topic: Option<TopicEntry>,
+}
+
+/// A topic: its words, and their coherence if there are data.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in super::super) struct TopicEntry {
+    words: Vec<String>,
+    npmi: Option<f64>,
+    c_v: Option<f64>,
+}
+
+impl TopicEntry {
+    pub(in super::super) fn new(topic: &Topic) -> Self {
+        let words = topic.words.iter().map(|word| cut(word, WORD)).collect();
+        Self { words, npmi: topic.npmi.and_then(finite), c_v: topic.c_v.and_then(finite) }
+    }
 }
 
 impl GroupEntry {
     /// What the page tells of a group.
-    pub(super) fn new(group: &Group) -> Self {
+    pub(super) fn new(group: &Group, topics: &[Topic]) -> Self {
+        let topic = topics.iter().find(|topic| topic.node.is_some() && topic.node == group.node);
         let ixs = |nodes: &mut dyn Iterator<Item = NodeIx>| nodes.map(NodeIx::get).collect();
         Self {
             node: group.node.map(NodeIx::get),
@@ -140,6 +161,7 @@ impl GroupEntry {
             share: group.share.and_then(finite),
             support: group.support.and_then(finite),
             description: cut(&group.description, GROUP_DESCRIPTION),
+            topic: topic.map(TopicEntry::new),
         }
     }
 }

@@ -14,7 +14,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
 use super::*;
-use crate::data::{Kind, KindOverride};
+use crate::data::{Kind, KindOverride, UnseenPolicy};
 
 fn batch() -> RecordBatch {
     let words = [Some("b"), None, Some("a"), Some(" b ")];
@@ -118,7 +118,8 @@ fn whole_numbers_at_once_are_the_labels_that_they_are_one_by_one() {
         .map(|it| (it.name.as_str(), Arc::new(Int64Array::from(vec![0, 2, 9])) as ArrayRef))
         .collect();
     let other = Fixture::new("u.parquet", parquet(&RecordBatch::try_from_iter(columns).unwrap()));
-    let message = other.error(&ReadOptions::default().schema(Arc::clone(dataset.schema()))).to_string();
+    let options = ReadOptions::default().schema(Arc::clone(dataset.schema())).unseen(UnseenPolicy::Error);
+    let message = other.error(&options).to_string();
     assert!(message.contains("row 3, column \"nulls\"") && message.contains('9'), "{message}");
 }
 

@@ -18,6 +18,7 @@ use crate::data::read::parts::{PartFiles, Parts, PartsTable};
 use crate::data::read::table::{FileTable, Table};
 use crate::data::read::{Format, TextEncoding, check_names, recognised};
 use crate::error::{Error, Place, Result, Shortened};
+use crate::named::counted;
 
 /// Documents and bytes that are counted at once.
 const CHUNK_DOCUMENTS: usize = 4096;
@@ -303,7 +304,7 @@ impl Files {
         }
         if files.is_empty() {
             let path = paths.first().map_or(Path::new("-"), PathBuf::as_path);
-            let problem = format!("there is no text file; {} files are binary", binary.len());
+            let problem = format!("there is no text, only {}", counted(binary.len() as u64, "binary file"));
             return Err(Error::data(Place::file(path), problem));
         }
         Ok(Self { files, next: 0, encoding, binary })
