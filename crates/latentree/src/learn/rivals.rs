@@ -22,6 +22,8 @@ use crate::structure::LearnerName;
 const MAX_ROWS: u64 = 200_000;
 /// Likewise, variables.
 const MAX_VARIABLES: usize = 300;
+/// Cells of the table above which the default learner is not tried again: the search began from its model, and only its smoothing differs.
+const MAX_CELLS: u64 = 200_000;
 /// The share of BIC by which a rival must be ahead. Closer models are ties, and the search's own has no edges that chance explains.
 const TIE: f64 = 1e-4;
 /// Learners, and their numbers of hidden states; `None` is a learner's default.
@@ -42,7 +44,9 @@ impl Run<'_> {
         rows: &dyn Rows,
         are_frequencies: bool,
     ) -> Result<Fitted> {
-        let is_large = moments.n_rows() > MAX_ROWS || rows.schema().variables().len() > MAX_VARIABLES;
+        let n_variables = rows.schema().variables().len();
+        let is_large = moments.n_rows() > MAX_ROWS || n_variables > MAX_VARIABLES;
+        let has_few_cells = moments.n_rows().saturating_mul(n_variables as u64) <= MAX_CELLS;
         if found.interrupted || is_large || rows.remote().is_some() || self.options.parameters.hidden_states.fixed().is_some() {
             return Ok(found);
         }
@@ -54,6 +58,9 @@ impl Run<'_> {
         let (mut bic, mut best, mut is_rival) = (own + margin, found, false);
         for (ix, (learner, n_states)) in RIVALS.into_iter().enumerate() {
             self.observer.progress(ix as u64);
+            if learner == LearnerName::Auto && !has_few_cells {
+                continue;
+            }
             let mut options = self.options.clone();
             options.structure.learner = learner;
             options.structure.bootstrap = None;
