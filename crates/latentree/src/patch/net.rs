@@ -306,7 +306,6 @@ impl Net {
     }
 
     /// Free parameters.
-    #[cfg(test)]
     pub(crate) fn n_free(&self, columns: &Columns) -> usize {
         let nodes =
             (0..self.n_hidden()).map(|ix| self.parent[ix].map_or(1, |parent| self.states[parent]) * (self.states[ix] - 1));

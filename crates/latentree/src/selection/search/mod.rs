@@ -10,10 +10,11 @@
 //! 3. **EM** of the whole model, once for all moves. They stay if BIC rose; otherwise the better half is tried.
 //!
 //! Starts are taken through some sweeps, and the best of them to the end. Small tables are then kicked ([`kicks`]): a part of the best
-//! model is undone, and the search climbs again. Work is counted in table cells times rows, never in seconds: results do not depend on
-//! the machine.
+//! model is undone, and the search climbs again. Edges of the best model that gain no more than chance are cut ([`cuts`]). Work is
+//! counted in table cells times rows, never in seconds: results do not depend on the machine.
 
 mod beginnings;
+mod cuts;
 mod kicks;
 mod leaves;
 mod moves;
@@ -412,6 +413,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     let best = bench.climb(best, sweeps, search.seed.wrapping_add(77), true)?;
     let best = bench.kicked(best, search, size)?;
     let best = if observer.stop_early() { best } else { bench.fit(&best.model, 200, 1e-8)?.unwrap_or(best) };
+    let best = bench.with_cuts(best)?;
     // Rows may justify no dependence at all.
     let alone = starts::forest(&[], &bench.columns, search.smoothing.pseudo_count).model(bench.rows.schema(), &bench.columns)?;
     let model = match bench.fit(&alone, 2, 1e-7)? {

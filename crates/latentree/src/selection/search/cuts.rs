@@ -1,0 +1,164 @@
+//! Cuts: an edge between two parts of a tree has to gain more than the best of all its places gains by chance.
+//!
+//! Parts of `a` and `b` hidden nodes can be joined at `a·b` places, and the search takes the best. Of independent parts, the best place out of `m` gains
+//! up to about `ln m` nats more than a place that was not chosen, so that BIC alone joins most large parts at a random place. An edge between parts with
+//! hidden nodes stays if it gains `ln(a·b)` nats more than its parameters cost in BIC: the cost of naming the place, as in the extended BIC of Chen and
+//! Chen (2008). Otherwise the parts become trees of a forest. If an end of the edge is observed, all nodes of its part count as places. What has no hidden
+//! node, variables that hang on each other, stays as BIC has it, like leaves.
+
+use rayon::prelude::*;
+
+use super::{Bench, Found};
+use crate::Result;
+use crate::patch::{Columns, INNER, Messages, Net};
+
+/// Rounds of cuts; after each, the model is fitted and its edges are looked at again.
+const ROUNDS: usize = 4;
+
+/// An edge that may be cut, by its lower node.
+struct Weak {
+    node: usize,
+    /// What it would have to gain more to stay.
+    lack: f64,
+    /// `ln(a·b)`.
+    allowed: f64,
+}
+
+impl Bench<'_> {
+    /// The model without the edges that gain no more than chance would.
+    pub(super) fn with_cuts(&self, mut best: Found) -> Result<Found> {
+        for _ in 0..ROUNDS {
+            if self.observer.stop_early() || best.net.parent.iter().all(Option::is_none) {
+                break;
+            }
+            let mut weak = self.weak_edges(&best.net);
+            let before = best.bic;
+            while !weak.is_empty() {
+                let mut net = best.net.clone();
+                let marginals = net.marginals();
+                weak.iter().for_each(|it| cut(&mut net, it.node, &marginals));
+                net.prune(&self.columns);
+                let allowed: f64 = weak.iter().map(|it| it.allowed).sum();
+                match self.fit_net(&net, 30, 1e-7)? {
+                    Some(found) if found.bic > best.bic - allowed => {
+                        best = found;
+                        break;
+                    }
+                    _ => weak.truncate(weak.len() / 2),
+                }
+            }
+            if best.bic == before {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// Edges that do not pay for their parameters and the choice of their place, the weakest first.
+    fn weak_edges(&self, net: &Net) -> Vec<Weak> {
+        let (messages, marginals) = (net.messages(&self.columns), net.marginals());
+        let places = Places::of(net);
+        let (n_free, n_around) = (net.n_free(&self.columns), n_around(net, &self.columns));
+        let judged = |node: usize| {
+            let parent = net.parent[node]?;
+            let allowed = places.ln_number(net, node, parent)?;
+            let gain = self.gain_of_edge(net, node, &messages, &marginals);
+            // An end may go, too. Most edges are far from that.
+            if gain > allowed + self.cost() * (n_around[node] + n_around[parent]) as f64 {
+                return None;
+            }
+            let mut without = net.clone();
+            cut(&mut without, node, &marginals);
+            without.prune(&self.columns);
+            let saved = self.cost() * (n_free as f64 - without.n_free(&self.columns) as f64);
+            let lack = saved + allowed - gain;
+            (lack > 0.0).then_some(Weak { node, lack, allowed })
+        };
+        let mut weak: Vec<Weak> = (0..net.n_hidden()).into_par_iter().filter_map(judged).collect();
+        weak.sort_by(|a, b| b.lack.total_cmp(&a.lack).then(a.node.cmp(&b.node)));
+        weak
+    }
+
+    /// The log-likelihood of all rows less that without the edge above a node: `Σ ln P(x) / (P(x above) P(x below))`.
+    pub(super) fn gain_of_edge(&self, net: &Net, node: usize, messages: &Messages, marginals: &[Vec<f64>]) -> f64 {
+        let (Some(parent), Some(above)) = (net.parent[node], &messages.down[node]) else { return 0.0 };
+        let (below, n_rows) = (&messages.up[node], self.columns.n_rows);
+        let (k, n) = (net.states[parent], net.states[node]);
+        let mut gain = 0.0;
+        for (row, weight) in self.columns.weights.iter().enumerate() {
+            let given = |state: usize| f64::from(below.values[state * n_rows + row]);
+            let apart: f64 = (0..n).map(|state| marginals[node][state] * given(state)).sum();
+            let (mut together, mut beyond) = (0.0, 0.0);
+            for state in 0..k {
+                let own = marginals[parent][state] * f64::from(above.values[state * n_rows + row]);
+                beyond += own;
+                let cells = &net.table[node][state * n..][..n];
+                together += own * cells.iter().enumerate().map(|(below, cell)| cell * given(below)).sum::<f64>();
+            }
+            if together > 0.0 && apart * beyond > 0.0 {
+                gain += weight * (together / (apart * beyond)).ln();
+            }
+        }
+        gain
+    }
+}
+
+/// Makes a node the root of a tree of its own.
+fn cut(net: &mut Net, node: usize, marginals: &[Vec<f64>]) {
+    net.parent[node] = None;
+    net.table[node].clone_from(&marginals[node]);
+}
+
+/// Numbers of hidden nodes, and of all nodes: at and below each inner node, and in its tree.
+struct Places {
+    below: Vec<[usize; 2]>,
+    in_tree: Vec<[usize; 2]>,
+}
+
+impl Places {
+    fn of(net: &Net) -> Self {
+        let leaves = net.leaves();
+        let own = |node: usize| [usize::from(net.observed[node].is_none()), 1 + leaves[node].len()];
+        let mut below: Vec<[usize; 2]> = (0..net.n_hidden()).map(own).collect();
+        let order = net.order();
+        for &node in order.iter().rev() {
+            if let Some(parent) = net.parent[node] {
+                let [hidden, all] = below[node];
+                below[parent][0] += hidden;
+                below[parent][1] += all;
+            }
+        }
+        let mut in_tree = below.clone();
+        for &node in &order {
+            if let Some(parent) = net.parent[node] {
+                in_tree[node] = in_tree[parent];
+            }
+        }
+        Self { below, in_tree }
+    }
+
+    /// The logarithm of the number of places that the edge above a node was chosen from; `None` if one of its parts has no hidden node.
+    fn ln_number(&self, net: &Net, node: usize, parent: usize) -> Option<f64> {
+        let below = self.below[node];
+        let above = [0, 1].map(|kind| self.in_tree[node][kind] - below[kind]);
+        let kind = |end: usize| usize::from(net.observed[end].is_some());
+        let is_join = below[0] > 0 && above[0] > 0;
+        is_join.then(|| (below[kind(node)] as f64).ln() + (above[kind(parent)] as f64).ln())
+    }
+}
+
+/// Free parameters of each node's tables and of those of its neighbours.
+fn n_around(net: &Net, columns: &Columns) -> Vec<usize> {
+    let mut n_around: Vec<usize> = net.states.clone();
+    for (node, parent) in net.parent.iter().enumerate() {
+        if let Some(parent) = *parent {
+            n_around[node] += net.states[node] * net.states[parent];
+            n_around[parent] += net.states[node] * net.states[parent];
+        }
+    }
+    for (variable, &at) in net.leaf_of.iter().enumerate().filter(|it| *it.1 < INNER) {
+        n_around[at] +=
+            columns.of_variable[variable].iter().map(|&column| net.states[at] * columns.columns[column].n_free()).sum::<usize>();
+    }
+    n_around
+}
