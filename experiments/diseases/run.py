@@ -4,9 +4,11 @@
 Usage: run.py PROGRAM DATA WORK PART…    PART is one of
 
   table3[:SET[:LEARNERS]]              trees beside the phecode hierarchy
+  groups[:SET[:LEARNERS]]              the same with groups of codes, vectors of up to 31 codes, in place of presence
   bootstrap:SET:LEARNERS:N[:PATIENTS]  the same for N samples of the patients, drawn with replacement
-  simulated[:FORM[:SEEDS[:LEARNERS]]]  known hierarchies; FORM is realistic or plain
-  clusters                             stability of clusters of patients
+  simulated[:FORM[:SEEDS[:LEARNERS]]]  known hierarchies; FORM is plain, realistic, or some of frailty, rare, comorbid and noise, joined by +
+  clusters[:METHODS]                   stability of clusters of patients; METHODS of d-sidiwo, sidiwo, multi-view, asvtd and bisecting (k-means of scikit-learn)
+  scaling                              seconds of the default by patients, codes and threads
 
 DATA holds `ehr/`; files go to the folder WORK. Codes of diabetes130 have lost leading zeros (41 is 041), which are put back."""
 
@@ -18,14 +20,20 @@ import random
 import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 PROGRAM, DATA, WORK = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-MEASURES = ["robinson_foulds", "robinson_foulds_normalized", "robinson_foulds_huang", "matched_splits", "triplets", "quartets", "nearest_same_group", "same_group_auc"]
+MEASURES = ["robinson_foulds", "robinson_foulds_normalized", "robinson_foulds_huang", "matched_splits", "triplets", "quartets", "quartets_otherwise", "quartets_undivided", "nearest_same_group", "same_group_auc"]
 LEARNERS = {
     "default": [],
     "quick": ["--effort", "quick"],
+    "k2": ["--hidden-states", "2", "--select", "bic"],
+    "k3": ["--hidden-states", "3", "--select", "bic"],
+    "k4": ["--hidden-states", "4", "--select", "bic"],
     "clnj": ["--structure", "clnj"],
+    "clnj-k3": ["--structure", "clnj", "--hidden-states", "3"],
+    "clnj-k4": ["--structure", "clnj", "--hidden-states", "4"],
     "plrg": ["--structure", "plrg"],
     "average-linkage": ["--structure", "average-linkage", "--parameters", "none"],
     "complete-linkage": ["--structure", "complete-linkage", "--parameters", "none"],
@@ -100,13 +108,37 @@ def phecode_reference():
     return [f"{WORK / 'pheinfo.csv'}:phecode,group", "--prefixes"]
 
 
-def table3(learners=LEARNERS, sets=SETS):
+TABLE3 = ["default", "quick", "clnj", "plrg", "average-linkage", "complete-linkage", "single-linkage"]
+
+
+def table3(learners=TABLE3, sets=SETS):
     for name in sets:
         for label in learners:
             tree = WORK / f"{name}.{label}.json"
             learned, cpu = run("learn", WORK / f"{name}.csv", *reading(name), *LEARNERS[label], "-o", tree)
             found = compared(tree, phecode_reference())
             line(f"{name} ({found['variables']}) | {label}", found, cpu, f"{learned['hidden']} hidden")
+
+
+def groups(learners=TABLE3, sets=SETS):
+    """Each phecode as a vector of its codes: the codes of the phecodes that `table3` reads."""
+    group = dict(list(csv.reader(open(WORK / "phecodes.csv")))[1:])
+    for name in sets:
+        rows = [(patient, code, group[code]) for patient, code in events(name) if code in group]
+        patients = {}
+        for patient, _, phecode in rows:
+            patients.setdefault(phecode, set()).add(patient)
+        kept = {phecode for phecode, own in patients.items() if len(own) >= int(SETS[name][1])}
+        n_codes = {}
+        for _, code, phecode in rows:
+            if phecode in kept:
+                n_codes.setdefault(phecode, set()).add(code)
+        path = write(WORK / f"{name}.groups.csv", ["patient", "icd9"], [(patient, code if phecode in kept else "") for patient, code, phecode in rows])
+        for label in learners:
+            tree = WORK / f"{name}.groups.{label}.json"
+            learned, cpu = run("learn", path, "--events", "patient,icd9", "--group", WORK / "phecodes.csv", *LEARNERS[label], "-o", tree)
+            found = compared(tree, phecode_reference())
+            line(f"{name} ({found['variables']}, d to {max(map(len, n_codes.values()))}) | {label}", found, cpu, f"{learned['hidden']} hidden")
 
 
 def bootstrap(name, labels, replicates, n_patients=None):
@@ -150,7 +182,10 @@ def logistic(x):
     return 1 / (1 + math.exp(-x))
 
 
-def hierarchy(sizes, patients, seed, realistic):
+FEATURES = {"plain": "", "realistic": "frailty+rare+comorbid+noise"}
+
+
+def hierarchy(sizes, patients, seed, form):
     """Events of patients in a known hierarchy: chapters have sections, and sections have diseases.
 
     Who is ill in a chapter is more often ill in its sections, and each section brings its diseases, every one at its own rate. In the plain form,
@@ -161,10 +196,11 @@ def hierarchy(sizes, patients, seed, realistic):
     - comorbidity across chapters: the last section of a chapter brings the first section of the next in a quarter of the patients (as diabetes
       brings nephropathy), which no tree of chapters can hold;
     - noise: wrong and ruled-out codes, one in three patients, of any disease in proportion to its rate."""
+    features = FEATURES.get(form, form).split("+")
     rng = random.Random(100 * seed + sizes[0])
     chapters, sections, diseases = sizes
     names = [(f"{c}{s}{d}", f"{c}{s}", f"{c}") for c in "abcdef"[:chapters] for s in "pqrs"[:sections] for d in range(diseases)]
-    if realistic:
+    if "rare" in features:
         rates = {}
         for name, _, _ in names:
             ill = math.exp(rng.uniform(math.log(0.05), math.log(0.7)))
@@ -172,7 +208,7 @@ def hierarchy(sizes, patients, seed, realistic):
     else:
         rates = {name: (rng.uniform(0.25, 0.7), rng.uniform(0.005, 0.05)) for name, _, _ in names}
     share = {chapter: rng.uniform(0.15, 0.35) for _, _, chapter in names}
-    frailty = {chapter: rng.uniform(0.4, 1.0) if realistic else 0.0 for chapter in share}
+    frailty = {chapter: rng.uniform(0.4, 1.0) if "frailty" in features else 0.0 for chapter in share}
     rows = []
     all_rates = [rates[name][0] for name, _, _ in names]
     for patient in range(patients):
@@ -182,14 +218,14 @@ def hierarchy(sizes, patients, seed, realistic):
         for _, section, chapter in names:
             if section not in of_section:
                 of_section[section] = rng.random() < (0.6 if of_chapter[chapter] else 0.04)
-        if realistic:
+        if "comorbid" in features:
             for one, other in zip("abcdef"[: chapters - 1], "bcdef"):
                 if of_section[one + "pqrs"[sections - 1]] and rng.random() < 0.25:
                     of_section[other + "p"] = True
         for name, section, _ in names:
             if rng.random() < rates[name][0 if of_section[section] else 1]:
                 rows.append((patient, name))
-        if realistic and rng.random() < 1 / 3:
+        if "noise" in features and rng.random() < 1 / 3:
             rows.append((patient, rng.choices(names, all_rates)[0][0]))
         rows.append((patient, ""))
     return names, rows
@@ -201,7 +237,7 @@ def simulated(form="realistic", seeds=5, learners="default,clnj,plrg,average-lin
         label_of = f"{sizes[0]}×{sizes[1]}×{sizes[2]}, {patients}"
         sums = {}
         for seed in range(int(seeds)):
-            names, rows = hierarchy(sizes, patients, seed, form == "realistic")
+            names, rows = hierarchy(sizes, patients, seed, form)
             write(WORK / "reference.csv", ["item", "section", "chapter"], names)
             path = write(WORK / "simulated.csv", ["patient", "item"], rows)
             for label in learners.split(","):
@@ -221,15 +257,85 @@ def patient_readings():
     return (("diabetes130", "three digits", three), ("diabetes130", "phecodes", phecodes), ("vermont_dx", "three digits", three))
 
 
-def clusters():
+def clusters(methods="d-sidiwo,sidiwo,multi-view,asvtd,bisecting"):
     for name, how, options in patient_readings():
-        for method in ("d-sidiwo", "sidiwo"):
+        for method in methods.split(","):
             for depth in (2, 3, 4, 5):
-                arguments = ["cluster", WORK / f"{name}.csv", *options, "--depth", depth, "--method", method, "-o", WORK / "clusters.json"]
+                if method == "bisecting":
+                    n_rows, stability, cpu = bisecting(WORK / f"{name}.csv", how, 2 ** (depth - 1))
+                    print(f"| {name}, {how} | {method} | {depth} | {n_rows} | {stability:.3f} | {cpu:.2f} |", flush=True)
+                    continue
+                if "sidiwo" in method:
+                    asked = ["cluster", "--depth", depth, "--method", method]
+                else:
+                    asked = ["mixture", "-k", 2 ** (depth - 1), "--method", method, "--em"]
+                arguments = [asked[0], WORK / f"{name}.csv", *options, *asked[1:], "-o", WORK / "clusters.json"]
                 found, cpu = run(*arguments)
                 stable, _ = run(*arguments, "--stability", 5)
                 warning = "; ".join(it for it in stable["warnings"] if "unstable" in it)
                 print(f"| {name}, {how} | {method} | {depth} | {found['rows']} | {stable['stability']:.3f} | {cpu:.2f} | {warning}", flush=True)
+
+
+def presence(path, how):
+    """Rows of patients and columns of items as `--coverage 0.9 --min-items 3` has them, sparse."""
+    import numpy
+    import scipy.sparse
+
+    group = dict(list(csv.reader(open(WORK / ("three.csv" if how == "three digits" else "phecodes.csv"))))[1:])
+    pairs = {(patient, group[code]) for patient, code in list(csv.reader(open(path)))[1:] if code in group}
+    counts = {}
+    for _, item in pairs:
+        counts[item] = counts.get(item, 0) + 1
+    kept, seen = {}, 0
+    for item in sorted(counts, key=lambda item: (-counts[item], item)):
+        if seen >= 0.9 * len(pairs):
+            break
+        seen += counts[item]
+        kept[item] = len(kept)
+    rows = {}
+    for patient, item in pairs:
+        if item in kept:
+            rows.setdefault(patient, []).append(kept[item])
+    rows = [items for _, items in sorted(rows.items()) if len(items) >= 3]
+    at = numpy.repeat(numpy.arange(len(rows)), [len(items) for items in rows])
+    return scipy.sparse.csr_matrix((numpy.ones(len(at)), (at, [item for items in rows for item in items])), shape=(len(rows), len(kept)))
+
+
+def bisecting(path, how, n_clusters, runs=5):
+    """Stability of scikit-learn's bisecting k-means, as `--stability` has it: two fits share 80% of the rows and have another 10% each."""
+    import numpy
+    from sklearn.cluster import BisectingKMeans
+    from sklearn.metrics import adjusted_rand_score
+
+    data = presence(path, how)
+    n_rows, found, seconds = data.shape[0], [], []
+    for run_ix in range(runs):
+        order = numpy.random.default_rng(run_ix).permutation(n_rows)
+        common, tenth = n_rows * 8 // 10, n_rows // 10
+        labels = []
+        for part in (0, 1):
+            before = resource.getrusage(resource.RUSAGE_SELF)
+            fit = BisectingKMeans(n_clusters, n_init=1, random_state=run_ix).fit(data[numpy.concatenate([order[:common], order[common + part * tenth :][:tenth]])])
+            after = resource.getrusage(resource.RUSAGE_SELF)
+            seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+            labels.append(fit.labels_[:common])
+        found.append(adjusted_rand_score(*labels))
+    return n_rows, sum(found) / runs, sorted(seconds)[len(seconds) // 2]
+
+
+def scaling():
+    """Wall and CPU seconds of the default on diabetes130: all patients and fewer, codes of more and fewer patients, one thread and two."""
+    rows = events("diabetes130")
+    patients = sorted({patient for patient, _ in rows})
+    for n_patients in (5000, 20000, len(patients)):
+        kept = set(random.Random(0).sample(patients, n_patients))
+        path = write(WORK / "fewer.csv", ["patient", "icd9"], [row for row in rows if row[0] in kept])
+        for share in (0.008, 0.004, 0.00187):
+            for threads in (1, 2):
+                options = [*reading("diabetes130")[:-1], max(10, round(share * n_patients)), "--threads", threads]
+                started = time.monotonic()
+                found, cpu = run("learn", path, *options, "-o", WORK / "fewer.json")
+                print(f"| {n_patients} | {found['variables']} | {threads} | {time.monotonic() - started:.1f} | {cpu:.1f} | {found['hidden']} |", flush=True)
 
 
 if __name__ == "__main__":
@@ -237,8 +343,10 @@ if __name__ == "__main__":
     for part in sys.argv[4:]:
         name, *more = part.split(":")
         if name == "table3":
-            table3(more[1].split(",") if len(more) > 1 else LEARNERS, [more[0]] if more else SETS)
+            table3(more[1].split(",") if len(more) > 1 else TABLE3, [more[0]] if more else SETS)
+        elif name == "groups":
+            groups(more[1].split(",") if len(more) > 1 else TABLE3, [more[0]] if more else SETS)
         elif name == "bootstrap":
             bootstrap(more[0], more[1].split(","), int(more[2]), int(more[3]) if len(more) > 3 else None)
         else:
-            {"simulated": simulated, "clusters": clusters}[name](*more)
+            {"simulated": simulated, "clusters": clusters, "scaling": scaling}[name](*more)

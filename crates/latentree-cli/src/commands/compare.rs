@@ -99,8 +99,9 @@ fn with_reference(args: &CompareArgs, seed: u64, printer: &Printer) -> Result<()
         let names: Vec<String> = found.unknown.iter().take(5).map(|name| shown(name)).collect();
         let more = if found.unknown.len() > 5 { ", …" } else { "" };
         let n_all = found.n_variables + found.unknown.len();
+        let are = if found.unknown.len() == 1 { "is" } else { "are" };
         printer.note(&format!(
-            "{} of {n_all} variables are not in {path} and are left out: {}{more}",
+            "{} of {n_all} variables {are} not in {path} and {are} left out: {}{more}",
             found.unknown.len(),
             names.join(", ")
         ));
@@ -115,6 +116,8 @@ fn with_reference(args: &CompareArgs, seed: u64, printer: &Printer) -> Result<()
         "matched_splits": found.n_matched_splits,
         "triplets": found.triplets,
         "quartets": found.quartets,
+        "quartets_otherwise": found.quartets_otherwise.map(|shares| shares[0]),
+        "quartets_undivided": found.quartets_otherwise.map(|shares| shares[1]),
         "groups": found.n_groups,
         "nearest_same_group": found.nearest_same_group,
         "nearest_by_chance": found.nearest_by_chance,
@@ -132,7 +135,10 @@ fn with_reference(args: &CompareArgs, seed: u64, printer: &Printer) -> Result<()
         )?;
         writeln!(out, "splits of the reference {} of {} found", found.n_matched_splits, found.n_reference_splits)?;
         writeln!(out, "triplets                {} joined alike", share(found.triplets))?;
-        writeln!(out, "quartets                {} divided alike", share(found.quartets))?;
+        let otherwise = found.quartets_otherwise.map_or(String::new(), |[otherwise, undivided]| {
+            format!(" ({otherwise:.3} otherwise; {undivided:.3} not divided, counted a third)")
+        });
+        writeln!(out, "quartets                {} divided alike{otherwise}", share(found.quartets))?;
         writeln!(
             out,
             "nearest in its group    {} (by chance {})",

@@ -297,6 +297,12 @@ fn an_omop_folder_is_read_with_names_and_ancestors() {
     let json = folder.json("describe --omop omop --rollup roll.csv");
     assert_eq!(names(&json), ["diabetes", "Hypertension"]);
     assert_eq!(folder.json("describe --omop omop --since 2019-05-05 --min-rows 1")["rows"], 53);
+    // Conditions without a standard concept are one column, which a note names.
+    folder.write("omop/CONDITION_OCCURRENCE.csv", format!("{events}9001,3,0,2019-05-01\n9002,4,0,2019-05-01\n").as_bytes());
+    let outcome = folder.run("describe --omop omop --min-rows 1");
+    assert!(outcome.stderr.contains("concept 0 stands for") && outcome.stderr.contains("--codes '[1-9]*'"), "{}", outcome.stderr);
+    let outcome = folder.run("describe --omop omop --min-rows 1 --codes [1-9]*");
+    assert!(!outcome.stderr.contains("concept 0"), "{}", outcome.stderr);
     std::fs::remove_file(folder.path("omop/CONDITION_OCCURRENCE.csv")).unwrap();
     let outcome = folder.run("describe --omop omop");
     assert!(outcome.code == Some(2) && outcome.stderr.contains("condition_occurrence"), "{}", outcome.stderr);

@@ -5,8 +5,12 @@
 
 use std::fmt::Write as _;
 
+use super::View;
+use crate::distance::DistanceMatrix;
 use crate::error::Result;
 use crate::index::NodeIx;
+use crate::observer::Silent;
+use crate::structure::{Linkage, StructureLearner};
 use crate::tree::{Rooted, Tree};
 
 /// One merge of two clusters; those below the number of leaves are leaves, the others earlier merges.
@@ -150,6 +154,20 @@ impl Builder {
     }
 }
 
+/// What a linkage matrix shows: a tree with lengths as it is, and a model whose edges have none by average linkage of the distances that it implies. Along
+/// nodes of several states, distances do not add up to those.
+pub(super) fn dendrogram(view: &View<'_>) -> Result<Tree> {
+    let is_without = view.tree().edges().any(|edge| edge.length.is_none());
+    let Some(distances) = view.model().filter(|_| is_without).and_then(|model| model.implied_distances()) else {
+        return Ok(view.with_lengths());
+    };
+    let tree = view.tree();
+    let observed = tree.node_ixs().filter(|&node| tree.is_observed(node));
+    let names: Vec<String> = observed.map(|node| tree.name(node).to_owned()).collect();
+    let n = names.len();
+    Linkage::Average.learn(&DistanceMatrix::from_fn(names, |i, j| Some(distances[i * n + j]))?, &Silent)
+}
+
 /// The linkage matrix as text.
 ///
 /// # Errors
@@ -171,9 +189,6 @@ pub fn to_linkage(tree: &Tree) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distance::DistanceMatrix;
-    use crate::observer::Silent;
-    use crate::structure::{Linkage, StructureLearner};
 
     #[test]
     fn a_dendrogram_comes_back_as_the_merges_that_made_it() {
@@ -188,6 +203,21 @@ mod tests {
         for (merge, (clusters, height, n_leaves)) in found.iter().zip(expected) {
             assert_eq!((merge.clusters, merge.n_leaves), (clusters, n_leaves), "{found:?}");
             assert!((merge.height - height).abs() < 1e-9, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_model_without_lengths_first_merges_the_two_variables_that_it_implies_to_be_closest() {
+        use crate::simulate::{ParameterFamily, Shape, Simulation};
+        for seed in 0..5 {
+            let family = ParameterFamily::Categorical { states: 2, hidden_states: 3, separation: 0.6 };
+            let model = Simulation::new(Shape::Random { max_degree: Some(4) }, 10).family(family).seed(seed).model().unwrap();
+            let distances = model.implied_distances().unwrap();
+            let pairs = (0..10).flat_map(|i| (i + 1..10).map(move |j| [i, j]));
+            let closest = pairs.min_by(|a, b| distances[a[0] * 10 + a[1]].total_cmp(&distances[b[0] * 10 + b[1]])).unwrap();
+            let found = merges(&dendrogram(&View::from(&model)).unwrap()).unwrap();
+            assert_eq!((found.len(), found[0].clusters), (9, closest), "{found:?}");
+            assert!((found[0].height - distances[closest[0] * 10 + closest[1]]).abs() < 1e-9, "{found:?}");
         }
     }
 

@@ -69,7 +69,7 @@ pub fn render<'a>(what: impl Into<View<'a>>, format: Format) -> Result<String> {
         Format::GraphMl => Ok(to_graphml(view)),
         Format::Bif => to_bif(view.need_model(format)?).and_then(checked),
         Format::XmlBif => to_xmlbif(view.need_model(format)?).and_then(checked),
-        Format::Linkage => to_linkage(&view.with_lengths()),
+        Format::Linkage => to_linkage(&linkage::dendrogram(&view)?),
         Format::Text => Ok(to_text(view)),
     }
 }

@@ -114,6 +114,8 @@ pub(crate) struct Columns {
     pub(crate) columns: Vec<Column>,
     /// The columns of each variable.
     pub(crate) of_variable: Vec<Vec<usize>>,
+    /// By variable, whether it is a vector of columns, be it of one.
+    pub(crate) is_group: Vec<bool>,
 }
 
 impl Columns {
@@ -155,7 +157,8 @@ impl Columns {
         let scale = if seen > 0.0 { weight / seen } else { 1.0 };
         weights.iter_mut().for_each(|own| *own *= scale);
         let columns = raw.into_iter().map(|column| column.finish(n_rows, &weights)).collect();
-        Ok(Self { n_rows, weights, weight, scale, columns, of_variable: of_variable(schema) })
+        let is_group = schema.variables().iter().map(|variable| variable.is_group).collect();
+        Ok(Self { n_rows, weights, weight, scale, columns, of_variable: of_variable(schema), is_group })
     }
 
     /// Cells, of which a number is worth many labels: its density is computed for every state.

@@ -151,6 +151,8 @@ pub struct Agreement {
     pub triplets: Option<f64>,
     /// Share of the quartets that the hierarchy divides two and two that the tree divides alike; one that it does not divide counts a third.
     pub quartets: Option<f64>,
+    /// Shares of these quartets that the tree divides otherwise, and that it does not divide; the others it divides alike.
+    pub quartets_otherwise: Option<[f64; 2]>,
     /// Groups of the hierarchy: the highest nodes that do not hold all variables.
     pub n_groups: usize,
     /// Share of the variables, of those whose group has others, whose nearest variable is in their group.
@@ -198,6 +200,7 @@ pub fn agreement<'a>(
     let depths = common_depths(hierarchy, &items);
     let groups = groups(hierarchy, &items);
     let (nearest, by_chance) = nearest_same_group(&distances, &groups);
+    let quartets = quartets(&steps[0], &steps[1], p, seed);
     Ok(Agreement {
         n_variables: p,
         unknown,
@@ -207,7 +210,8 @@ pub fn agreement<'a>(
         n_reference_splits: a.len(),
         n_matched_splits: n_matched,
         triplets: triplets(&depths, &distances, p, seed),
-        quartets: quartets(&steps[0], &steps[1], p, seed),
+        quartets: quartets.map(|[alike, _, undivided]| alike + undivided / 3.0),
+        quartets_otherwise: quartets.map(|[_, otherwise, undivided]| [otherwise, undivided]),
         n_groups: groups.iter().collect::<HashSet<_>>().len(),
         nearest_same_group: nearest,
         nearest_by_chance: by_chance,
@@ -452,18 +456,16 @@ fn division(steps: &[u32], p: usize, [a, b, c, d]: [usize; 4]) -> Option<usize> 
     (0..3).find(|&ix| (0..3).all(|other| other == ix || sums[other] > sums[ix]))
 }
 
-fn quartets(reference: &[u32], estimate: &[u32], p: usize, seed: u64) -> Option<f64> {
-    let (mut n_sets, mut agree) = (0_u64, 0.0);
+/// Shares of the quartets that the reference divides which the estimate divides alike, otherwise, and not at all.
+fn quartets(reference: &[u32], estimate: &[u32], p: usize, seed: u64) -> Option<[f64; 3]> {
+    let mut counts = [0_u64; 3];
     sets::<4>(p, seed, |set| {
         let Some(expected) = division(reference, p, set) else { return };
-        n_sets += 1;
-        agree += match division(estimate, p, set) {
-            Some(found) if found == expected => 1.0,
-            Some(_) => 0.0,
-            None => 1.0 / 3.0,
-        };
+        let found = division(estimate, p, set);
+        counts[found.map_or(2, |found| usize::from(found != expected))] += 1;
     });
-    (n_sets > 0).then(|| agree / n_sets as f64)
+    let n_sets: u64 = counts.iter().sum();
+    (n_sets > 0).then(|| counts.map(|count| count as f64 / n_sets as f64))
 }
 
 /// The share of variables whose nearest is in their group, and that expected of a random one. Ties count in part.
@@ -541,6 +543,10 @@ mod tests {
         assert!((found.same_group_auc.unwrap() - auc).abs() < 1e-12, "{found:?}");
         // Nearest of a: b and d, tied; of c: e and f, both wrong.
         assert!((found.nearest_same_group.unwrap() - 2.0 / 6.0).abs() < 1e-12);
+        // Of nine quartets, ab|ef is divided alike, ac|de, ac|df, bc|de and bc|df are divided otherwise, and the other four have three on one side.
+        let [otherwise, undivided] = found.quartets_otherwise.unwrap();
+        assert!((otherwise - 4.0 / 9.0).abs() < 1e-12 && (undivided - 4.0 / 9.0).abs() < 1e-12, "{found:?}");
+        assert!((found.quartets.unwrap() - (1.0 + 4.0 / 3.0) / 9.0).abs() < 1e-12);
     }
 
     #[test]

@@ -275,6 +275,9 @@ impl CellSink for TextSink {
     }
 }
 
+/// A note on the concept that OMOP has for what no standard concept stands for.
+pub(super) const UNMAPPED_NOTE: &str = "concept 0 stands for all conditions that have no standard concept, and is one column; leave it out with `read.codes` '[1-9]*'";
+
 /// A note if codes are of several vocabularies: `ICD9CM//250.00`, `ICD10CM//E11.9`.
 pub(super) fn vocabularies_note(names: &[String]) -> Option<String> {
     let mut n_codes: HashMap<&str, usize> = HashMap::new();

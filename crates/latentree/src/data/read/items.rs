@@ -335,7 +335,7 @@ fn by_frequency(
         }
     };
     if let Some(min_rows) = filter.min_rows {
-        drop(&|ix| found.rows_with[ix] < min_rows, format!("in fewer than {min_rows} rows"));
+        drop(&|ix| found.rows_with[ix] < min_rows, format!("in fewer than {}", counted(min_rows as usize, "row")));
     }
     if let Some(share) = filter.max_share {
         let most = share * found.n_rows as f64;

@@ -175,6 +175,10 @@ fn open_at(path: &Path, source: Option<Source>, options: &ReadOptions) -> Result
         let codes: Vec<String> = reader.schema.columns().iter().map(|column| data_name(&reader.schema, column)).collect();
         reader.warnings.extend(clinical::vocabularies_note(&codes));
     }
+    if matches!(format, ClinicalFormat::Omop) && options.schema.is_none() {
+        let has_unmapped = reader.schema.columns().iter().any(|column| data_name(&reader.schema, column) == "0");
+        reader.warnings.extend(has_unmapped.then(|| clinical::UNMAPPED_NOTE.to_owned()));
+    }
     reader.warnings.splice(0..0, notes);
     Ok(reader)
 }

@@ -1,9 +1,10 @@
 //! Cuts: an edge between two parts of a tree has to gain more than the best of all its places gains by chance.
 //!
 //! Parts of `a` and `b` hidden nodes can be joined at `a·b` places, and the search takes the best. Of independent parts, the best place out of `m` gains
-//! up to about `ln m` nats more than a place that was not chosen, so that BIC alone joins most large parts at a random place. An edge between hidden nodes
-//! stays if it gains `ln(a·b)` nats more than its parameters cost in BIC: the cost of naming the place, as in the extended BIC of Chen and Chen (2008).
-//! Otherwise the parts become trees of a forest. Edges at observed nodes stay as BIC has them, like those of leaves.
+//! up to about `ln m` nats more than a place that was not chosen, so that BIC alone joins most large parts at a random place. An edge between parts with
+//! hidden nodes stays if it gains `ln(a·b)` nats more than its parameters cost in BIC: the cost of naming the place, as in the extended BIC of Chen and
+//! Chen (2008). Otherwise the parts become trees of a forest. If an end of the edge is observed, all nodes of its part count as places. What has no hidden
+//! node, variables that hang on each other, stays as BIC has it, like leaves.
 
 use rayon::prelude::*;
 
@@ -56,11 +57,11 @@ impl Bench<'_> {
     /// Edges that do not pay for their parameters and the choice of their place, the weakest first.
     fn weak_edges(&self, net: &Net) -> Vec<Weak> {
         let (messages, marginals) = (net.messages(&self.columns), net.marginals());
-        let (n_below, n_in_tree) = numbers_of_hidden(net);
+        let places = Places::of(net);
         let (n_free, n_around) = (net.n_free(&self.columns), n_around(net, &self.columns));
         let judged = |node: usize| {
-            let parent = net.parent[node].filter(|&parent| [node, parent].iter().all(|&end| net.observed[end].is_none()))?;
-            let allowed = ((n_below[node] * (n_in_tree[node] - n_below[node])) as f64).ln();
+            let parent = net.parent[node]?;
+            let allowed = places.ln_number(net, node, parent)?;
             let gain = self.gain_of_edge(net, node, &messages, &marginals);
             // An end may go, too. Most edges are far from that.
             if gain > allowed + self.cost() * (n_around[node] + n_around[parent]) as f64 {
@@ -108,22 +109,42 @@ fn cut(net: &mut Net, node: usize, marginals: &[Vec<f64>]) {
     net.table[node].clone_from(&marginals[node]);
 }
 
-/// Numbers of hidden nodes at and below each node, and in its tree.
-fn numbers_of_hidden(net: &Net) -> (Vec<usize>, Vec<usize>) {
-    let mut n_below: Vec<usize> = net.observed.iter().map(|observed| usize::from(observed.is_none())).collect();
-    let order = net.order();
-    for &node in order.iter().rev() {
-        if let Some(parent) = net.parent[node] {
-            n_below[parent] += n_below[node];
+/// Numbers of hidden nodes, and of all nodes: at and below each inner node, and in its tree.
+struct Places {
+    below: Vec<[usize; 2]>,
+    in_tree: Vec<[usize; 2]>,
+}
+
+impl Places {
+    fn of(net: &Net) -> Self {
+        let leaves = net.leaves();
+        let own = |node: usize| [usize::from(net.observed[node].is_none()), 1 + leaves[node].len()];
+        let mut below: Vec<[usize; 2]> = (0..net.n_hidden()).map(own).collect();
+        let order = net.order();
+        for &node in order.iter().rev() {
+            if let Some(parent) = net.parent[node] {
+                let [hidden, all] = below[node];
+                below[parent][0] += hidden;
+                below[parent][1] += all;
+            }
         }
-    }
-    let mut n_in_tree = n_below.clone();
-    for &node in &order {
-        if let Some(parent) = net.parent[node] {
-            n_in_tree[node] = n_in_tree[parent];
+        let mut in_tree = below.clone();
+        for &node in &order {
+            if let Some(parent) = net.parent[node] {
+                in_tree[node] = in_tree[parent];
+            }
         }
+        Self { below, in_tree }
     }
-    (n_below, n_in_tree)
+
+    /// The logarithm of the number of places that the edge above a node was chosen from; `None` if one of its parts has no hidden node.
+    fn ln_number(&self, net: &Net, node: usize, parent: usize) -> Option<f64> {
+        let below = self.below[node];
+        let above = [0, 1].map(|kind| self.in_tree[node][kind] - below[kind]);
+        let kind = |end: usize| usize::from(net.observed[end].is_some());
+        let is_join = below[0] > 0 && above[0] > 0;
+        is_join.then(|| (below[kind(node)] as f64).ln() + (above[kind(parent)] as f64).ln())
+    }
 }
 
 /// Free parameters of each node's tables and of those of its neighbours.

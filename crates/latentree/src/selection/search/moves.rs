@@ -162,7 +162,8 @@ fn observing(star: &Local, base: f64, judge: &Judge<'_>) -> Option<Move> {
     let own = |(branch, leaves): &(Branch, std::ops::Range<usize>)| match (branch, &star.patch.leaves[leaves.start].source) {
         (Branch::Variable(variable), Source::Column(column)) if leaves.len() == 1 => {
             let column = &columns.columns[*column];
-            let is_for = column.is_discrete() && (2..=MOST_LABELS).contains(&column.width());
+            // A vector of one column has no table of its own.
+            let is_for = column.is_discrete() && (2..=MOST_LABELS).contains(&column.width()) && !columns.is_group[*variable];
             is_for.then_some((*variable, leaves.start))
         }
         _ => None,

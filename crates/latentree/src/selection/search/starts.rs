@@ -320,6 +320,7 @@ impl Columns {
             scale: 1.0,
             columns: own.iter().map(column).collect(),
             of_variable: (0..own.len()).map(|ix| vec![ix]).collect(),
+            is_group: vec![false; own.len()],
         }
     }
 

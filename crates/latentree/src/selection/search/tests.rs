@@ -99,6 +99,26 @@ fn independent_and_equal_columns_give_the_simplest_models() {
     assert_eq!(constant.tree().n_hidden(), 0);
 }
 
+/// Vectors of one column are leaves, however much a hidden variable is like one of them.
+#[test]
+fn vectors_of_one_column_are_searched() {
+    use rand::{RngExt, SeedableRng};
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(11);
+    let mut columns = vec![vec![0_u8; 2_000]; 6];
+    for row in 0..2_000 {
+        columns[0][row] = rng.random_range(0..2);
+        for at in 1..6 {
+            columns[at][row] = if rng.random_bool(0.85) { columns[0][row] } else { 1 - columns[0][row] };
+        }
+    }
+    let member = |ix: usize| crate::data::Column { name: format!("x{ix}"), kind: crate::data::Kind::binary() };
+    let schema = (0..6).fold(crate::data::Schema::builder(), |builder, ix| builder.group(format!("g{ix}"), vec![member(ix)]));
+    let columns = columns.into_iter().map(crate::data::ColumnData::Codes8).collect();
+    let rows = crate::data::Dataset::from_columns(Arc::new(schema.build().unwrap()), columns, None).unwrap();
+    let model = searched(&rows);
+    assert!(model.tree().n_hidden() >= 1 && model.tree().is_connected());
+}
+
 /// A tree whose inner nodes are observed is found as such: no hidden variable is worth its parameters.
 #[test]
 fn a_chain_of_observed_variables_needs_no_hidden_ones() {
@@ -140,7 +160,7 @@ fn the_gain_of_an_edge_is_that_of_the_whole_model() {
 
 /// Parts that have nothing to do with each other stay trees of their own, whatever place to join them fits best by chance.
 #[test]
-fn independent_parts_are_not_joined() {
+fn independent_parts_are_not_joined_by_hidden_nodes() {
     let part = |seed: u64| {
         let family = ParameterFamily::Categorical { states: 2, hidden_states: 2, separation: 0.7 };
         let model = Simulation::new(Shape::Random { max_degree: Some(4) }, 12).family(family).seed(seed).model().unwrap();
@@ -156,11 +176,14 @@ fn independent_parts_are_not_joined() {
             (0..12).map(move |column| part.batches().iter().flat_map(|batch| cells(column, batch)).collect::<Vec<u8>>())
         });
         let model = searched(&table(codes.collect()));
-        let part_of = |node: crate::NodeIx| model.tree().name(node)[1..].parse::<usize>().map(|ix| ix / 12);
-        let observed: Vec<_> = model.tree().node_ixs().filter(|&node| model.tree().is_observed(node)).collect();
-        for &a in &observed {
-            let others = observed.iter().filter(|&&b| part_of(a) < part_of(b));
-            joined += others.filter(|&&b| model.tree().path(a, b).is_some()).count();
+        let tree = model.tree();
+        let part_of = |node: crate::NodeIx| tree.name(node)[1..].parse::<usize>().map_or(0, |ix| ix / 12);
+        let leaves: Vec<_> = tree.node_ixs().filter(|&node| tree.is_observed(node) && tree.degree(node) == 1).collect();
+        let by_hidden = |a: crate::NodeIx, b: crate::NodeIx| {
+            tree.path(a, b).is_some_and(|path| path[1..path.len() - 1].iter().all(|&node| !tree.is_observed(node)))
+        };
+        for &a in &leaves {
+            joined += leaves.iter().filter(|&&b| part_of(a) < part_of(b) && by_hidden(a, b)).count();
         }
     }
     assert_eq!(joined, 0);
