@@ -25,6 +25,7 @@ mod soak;
 mod sparse_vectors;
 mod spectral_error;
 mod spectral_rank;
+mod spectral_speed;
 mod splice;
 mod stocks;
 mod strangers;
@@ -85,6 +86,8 @@ enum Experiment {
     SpectralError(spectral_error::ErrorArgs),
     /// Spectral models of few rows: what held-out rows gain by each number of dimensions
     SpectralRank(spectral_rank::RankArgs),
+    /// Seconds of spectral learning and scoring beside EM
+    SpectralSpeed(spectral_speed::SpeedArgs),
     /// Splice junctions: accuracy of chain models of each class by spectral methods, naive Bayes beside them
     Splice(splice::SpliceArgs),
     /// Song et al. 2013, Figure 3: the daily move of one of Q stocks from the others
@@ -133,6 +136,7 @@ fn main() -> ExitCode {
         Experiment::Soak(args) => soak::run(&args),
         Experiment::SpectralError(args) => spectral_error::run(&args),
         Experiment::SpectralRank(args) => spectral_rank::run(&args, &data),
+        Experiment::SpectralSpeed(args) => spectral_speed::run(&args),
         Experiment::Splice(args) => splice::run(&args, &data),
         Experiment::Stocks(args) => stocks::run(&args, &data),
         Experiment::Bootstrap(args) => bootstrap::run(&args),

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use latentree::data::{Dataset, Kind, Schema};
+use latentree::data::{Batch, Block, ColumnData, Dataset, Kind, MISSING_CODE8, Schema};
 use latentree::format::ModelFile;
 use latentree::inference::Inference;
 use latentree::learn::{EmStart, Learning, ParameterMethod, Source};
@@ -38,6 +38,12 @@ pub(crate) struct ErrorArgs {
     /// Models drawn for each tree
     #[arg(long, default_value_t = 10)]
     models: u64,
+    /// First seed of the models
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Share of the training cells that are missing, at random
+    #[arg(long, default_value_t = 0.0)]
+    missing: f64,
     /// Methods
     #[arg(long, value_delimiter = ',', default_value = "stacked,single,hierarchical,moments,moments+em,em-,em+,chow-liu")]
     methods: Vec<String>,
@@ -60,6 +66,11 @@ impl Setting {
         let numbers: Vec<usize> = numbers.iter().filter_map(|it| it.parse().ok()).filter(|it| (2..100).contains(it)).collect();
         let [labels, states, learned] = numbers[..] else { return Err(unknown()) };
         Ok(Self { name: (*name).to_owned(), labels, states, learned })
+    }
+
+    /// The states that are learned.
+    pub(crate) fn learned(&self) -> usize {
+        self.learned
     }
 
     /// The tree; `seed` is of random ones.
@@ -241,6 +252,25 @@ pub(crate) fn cpu_seconds() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
+/// The rows with a share of their cells missing, at random.
+fn with_missing(rows: &Dataset, share: f64, seed: u64) -> Dataset {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut column = |column: &ColumnData| match column {
+        ColumnData::Codes8(codes) => ColumnData::Codes8(
+            codes.iter().map(|&code| if rng.random_range(0.0..1.0) < share { MISSING_CODE8 } else { code }).collect(),
+        ),
+        other => other.clone(),
+    };
+    let mut batch = |batch: &Arc<Batch>| {
+        let block = match &batch.block {
+            Block::Dense(columns) => Block::Dense(columns.iter().map(&mut column).collect()),
+            sparse => sparse.clone(),
+        };
+        Batch { block, ..(**batch).clone() }
+    };
+    Dataset::new(Arc::clone(rows.schema()), rows.batches().iter().map(&mut batch).collect())
+}
+
 /// The middle value.
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -267,11 +297,12 @@ pub(crate) fn run(args: &ErrorArgs) -> Result<Results> {
             for method in &args.methods {
                 let (mut means, mut clipped, mut seconds, mut parameters) = (0.0, 0.0, 0.0, 0);
                 let mut medians = Vec::new();
-                for seed in 0..args.models {
+                for seed in args.seed..args.seed + args.models {
                     let truth = setting.model(seed)?;
                     parameters = truth.n_free_parameters();
                     let inference = Inference::new(&truth);
                     let (train, test) = (inference.sample(n_rows, 1000 + seed)?, inference.sample(TEST_ROWS, 2000 + seed)?);
+                    let train = if args.missing > 0.0 { with_missing(&train, args.missing, 3000 + seed) } else { train };
                     let (mut errors, share, time) = one(method, &setting, &truth, &train, &test)?;
                     means += errors.iter().sum::<f64>() / errors.len() as f64;
                     medians.push(median(&mut errors));

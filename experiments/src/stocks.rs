@@ -33,10 +33,12 @@ pub(crate) struct StocksArgs {
     /// Random splits of the days
     #[arg(long, default_value_t = 5)]
     splits: u64,
+    /// Methods
+    #[arg(long, value_delimiter = ',', default_value = "chow-liu,em,spectral,hierarchical")]
+    methods: Vec<String>,
 }
 
 const TEST_DAYS: usize = 500;
-const METHODS: [&str; 4] = ["chow-liu", "em", "spectral", "hierarchical"];
 
 /// Moves of every stock: 1 where the close is above that of the day before.
 fn moves(data: &Path) -> Result<(Vec<String>, Vec<Vec<u8>>)> {
@@ -63,19 +65,20 @@ fn dataset(names: &[String], moves: &[Vec<u8>], stocks: &[usize], days: &[usize]
     Dataset::from_columns(Arc::new(schema.build()?), columns, None)
 }
 
-fn learning(method: &str) -> Learning {
-    match method {
+fn learning(method: &str) -> Result<Learning> {
+    Ok(match method {
         "chow-liu" => Learning::new().structure(LearnerName::ChowLiu).parameters(ParameterMethod::Moments),
         "em" => Learning::new().structure(LearnerName::ChowLiuNeighborJoining).parameters(ParameterMethod::MomentsAndEm),
         "spectral" => Learning::new()
             .structure(LearnerName::ChowLiuNeighborJoining)
             .parameters(ParameterMethod::Spectral)
             .hidden_states_auto(),
-        _ => {
-            let tree = Learning::new().structure(LearnerName::ChowLiuNeighborJoining);
-            tree.parameters(ParameterMethod::Hierarchical).hidden_states_auto()
-        }
-    }
+        "hierarchical" => Learning::new()
+            .structure(LearnerName::ChowLiuNeighborJoining)
+            .parameters(ParameterMethod::Hierarchical)
+            .hidden_states_auto(),
+        other => return Err(Error::option("--methods", format!("{other:?} is not a method"))),
+    })
 }
 
 pub(crate) fn run(args: &StocksArgs, data: &Path) -> Result<Results> {
@@ -88,17 +91,17 @@ pub(crate) fn run(args: &StocksArgs, data: &Path) -> Result<Results> {
         args.splits
     );
     let mut header = vec!["Q"];
-    header.extend(METHODS);
+    header.extend(args.methods.iter().map(String::as_str));
     let mut results = Results::new(title, &header);
     for &size in &args.sizes {
-        let mut errors = vec![Vec::new(); METHODS.len()];
+        let mut errors = vec![Vec::new(); args.methods.len()];
         for split in 0..args.splits {
             let mut random = ChaCha8Rng::seed_from_u64(split);
             let mut days: Vec<usize> = (0..n_days).collect();
             days.shuffle(&mut random);
             let (test, train) = days.split_at(TEST_DAYS);
             let n_sets = if size >= names.len() { 1 } else { args.sets };
-            let mut wrong = vec![0.0; METHODS.len()];
+            let mut wrong = vec![0.0; args.methods.len()];
             let mut asked = 0.0;
             for _ in 0..n_sets {
                 let mut stocks: Vec<usize> = (0..names.len()).collect();
@@ -107,8 +110,8 @@ pub(crate) fn run(args: &StocksArgs, data: &Path) -> Result<Results> {
                 let rows = dataset(&names, &moves, &stocks, train, None)?;
                 // One stock of a small set, all of the whole set: as many questions for each size.
                 let targets = if n_sets == 1 { stocks.clone() } else { vec![stocks[0]] };
-                for (method, wrong) in METHODS.iter().zip(&mut wrong) {
-                    let learned = learning(method).run(Source::Rows(&rows), &Silent)?;
+                for (method, wrong) in args.methods.iter().zip(&mut wrong) {
+                    let learned = learning(method)?.run(Source::Rows(&rows), &Silent)?;
                     for &target in &targets {
                         let asked = dataset(&names, &moves, &stocks, test, Some(target))?;
                         let column = ColIx::new(stocks.iter().position(|&it| it == target).unwrap_or(0));

@@ -467,7 +467,7 @@ pub(crate) struct ClassifyArgs {
     /// Output file: row, label and the probability of each label
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Probabilities of the labels before a row is seen: train (their shares in the training rows), uniform, or a=0.2,b=0.8
+    /// Probabilities of the labels before a row is seen: train (their shares in the training rows), uniform, or a=0.2,b=0.8 [default: train]
     #[arg(long, value_name = "PRIOR")]
     pub(crate) prior: Option<String>,
 }

@@ -21,9 +21,9 @@ const fn flag(path: &'static str, flag: &'static str, value: &'static str, help:
 /// All flags, in the order of the help.
 #[rustfmt::skip]
 pub(crate) const LEARN_FLAGS: [LearnFlag; 24] = [
-    flag("structure.learner", "structure", "NAME", "Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind, plrg, reg-clrg, reg-clnj, hclt, levels or chain; average-linkage, complete-linkage or single-linkage, for comparison [default: auto]"),
+    flag("structure.learner", "structure", "NAME", "Learner: auto, likelihood, chow-liu, nj, snj, rg, clrg, clnj, clblind, plrg, reg-clrg, reg-clnj, hclt, levels or chain (one hidden node for each column, in the order of the columns, as for positions of a sequence); average-linkage, complete-linkage or single-linkage, for comparison [default: auto]"),
     flag("distance.estimator", "distance", "NAME", "Distance estimator: auto, gaussian, logdet, multivariate, symmetric or canonical [default: auto]"),
-    flag("parameters.hidden_states", "hidden-states", "K|auto", "Number of states of the hidden variables, 2 to 1000, or auto to choose it for each hidden variable by BIC or held-out log-likelihood [default: auto if the tree is searched for; otherwise 2, or Gaussian hidden variables if all columns are continuous]"),
+    flag("parameters.hidden_states", "hidden-states", "K|auto", "Number of states of the hidden variables, 2 to 1000, or auto to choose it for each hidden variable by BIC or held-out log-likelihood; with --parameters spectral or hierarchical, the dimensions of every edge, and auto as many as the data support [default: auto if the tree is searched for; otherwise 2, or Gaussian hidden variables if all columns are continuous]"),
     flag("parameters.states", "states", "H3=4,H7=3", "Numbers of states of individual hidden nodes of the --tree, 2 to 1000; the others have --hidden-states"),
     flag("distance.significance", "significance", "Z", "Minimum significance, in standard errors, for a dependence to connect two variables; larger values isolate weak variables, 0 keeps everything in one tree [default: 2]"),
     flag("distance.smoothing", "smoothing", "WEIGHT", "Pseudo-count added to each cell of label tables [default: 0]"),

@@ -13,7 +13,7 @@ use latentree::report::{self, GoodnessOptions, Groups, PageOptions};
 use latentree::selection::CandidateScore;
 use latentree::support::SplitSummary;
 use latentree::tree::Tree;
-use latentree::{ColIx, Error, NodeIx, Result, Silent, counted};
+use latentree::{ColIx, Error, MemoryBudget, NodeIx, Result, Silent, counted};
 use serde_json::json;
 
 use super::distances::MOMENTS_ARE_READ;
@@ -29,6 +29,8 @@ use crate::signals;
 
 /// Maximum number of nodes of a tree that is printed in full.
 const SHOWN_NODES: usize = 60;
+/// The budget of which half may hold rows where a few passes are all that is needed: more rows are read again instead.
+const MOST_FOR_FEW_PASSES: u64 = 128 << 20;
 
 /// The opened input.
 enum Opened {
@@ -355,7 +357,10 @@ fn open(args: &LearnArgs, path: &Path, printer: &Printer) -> Result<Opened> {
         refuse_reading(&args.reading, MOMENTS_ARE_READ)?;
         return Ok(Opened::Moments(Box::new(MomentsFile::load(path)?)));
     }
-    let memory = memory(args.memory.as_deref())?;
+    let mut memory = memory(args.memory.as_deref())?;
+    if args.options.get("parameters.method").is_some_and(|method| method == "spectral") {
+        memory = MemoryBudget::new(memory.bytes().min(MOST_FOR_FEW_PASSES));
+    }
     let rows = CachedRows::new(open_data_once(path, &args.reading, memory, printer)?, memory);
     Ok(Opened::Rows(Box::new(rows)))
 }

@@ -23,6 +23,42 @@ pub struct LearnedClassifier {
     pub dropped: u64,
 }
 
+/// Hands on everything; warnings say which label they are about.
+struct OfLabel<'a> {
+    label: &'a str,
+    observer: &'a dyn Observer,
+}
+
+impl Observer for OfLabel<'_> {
+    fn stage(&self, name: &str, total: Option<u64>) {
+        self.observer.stage(name, total);
+    }
+
+    fn progress(&self, done: u64) {
+        self.observer.progress(done);
+    }
+
+    fn step(&self, name: &str) {
+        self.observer.step(name);
+    }
+
+    fn warn(&self, message: &str) {
+        self.observer.warn(&format!("label {:?}: {message}", Shortened(self.label)));
+    }
+
+    fn cancelled(&self) -> bool {
+        self.observer.cancelled()
+    }
+
+    fn stop_early(&self) -> bool {
+        self.observer.stop_early()
+    }
+
+    fn model_found(&self) {
+        self.observer.model_found();
+    }
+}
+
 /// The rows of each label, without the target.
 pub(super) struct Split {
     pub(super) labels: Vec<String>,
@@ -114,7 +150,7 @@ impl Split {
         let total: f64 = self.weights.iter().sum();
         let mut learned = Vec::with_capacity(self.labels.len());
         for (label, rows) in self.labels.iter().zip(&self.rows) {
-            let model = learning.run(Source::Rows(rows), observer).map_err(|error| match error {
+            let model = learning.run(Source::Rows(rows), &OfLabel { label, observer }).map_err(|error| match error {
                 Error::Data { place, problem } => {
                     Error::Data { place, problem: format!("label {:?}: {problem}", Shortened(label)) }
                 }

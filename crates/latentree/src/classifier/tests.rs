@@ -73,3 +73,24 @@ fn folds_hold_every_row_once_and_have_about_the_accuracy_of_new_rows() {
     );
     assert!(Classifier::cross_validate(&rows, "x9", 5, &learning, &Silent).unwrap_err().to_string().contains("x9"));
 }
+
+#[test]
+fn warnings_name_the_label_whose_model_they_are_about() {
+    struct Heard(std::sync::Mutex<Vec<String>>);
+    impl crate::Observer for Heard {
+        fn warn(&self, message: &str) {
+            self.0.lock().unwrap().push(message.to_owned());
+        }
+    }
+    let (rows, _) = rows(200);
+    // Columns of four labels do not have nine dimensions.
+    let learning = Learning::new().structure(LearnerName::Chain).parameters(ParameterMethod::Spectral).hidden_states(Some(9));
+    let heard = Heard(std::sync::Mutex::new(Vec::new()));
+    Classifier::learn(&rows, "class", &learning, &heard).unwrap();
+    let heard = heard.0.into_inner().unwrap();
+    for label in ["a", "b", "c"] {
+        let begin = format!("label {label:?}: ");
+        assert!(heard.iter().any(|it| it.starts_with(&begin) && it.contains("fewer dimensions")), "{heard:?}");
+    }
+    assert!(heard.iter().all(|it| it.starts_with("label ")), "{heard:?}");
+}

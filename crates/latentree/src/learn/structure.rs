@@ -5,7 +5,7 @@ use super::run::Run;
 use crate::data::{Rows, Schema};
 use crate::distance::DistanceMatrix;
 use crate::error::{Error, Result};
-use crate::observer::Observer as _;
+use crate::observer::{Observer as _, Unwarned};
 use crate::selection::{BicSearch, levels};
 use crate::structure::{
     LearnedStructure, LearnerName, Resampling, StructureInput, bootstrap_structure, chain, describe_forest, learn_structure,
@@ -109,7 +109,8 @@ impl Run<'_> {
                 break;
             }
             let options = options.distances(self.options.distance_options().hidden_states(Some(fewer)));
-            let other = learn_structure(input, &options, observer)?;
+            // What holds for the states that were asked for was said above.
+            let other = learn_structure(input, &options, &Unwarned(observer))?;
             if other.tree.n_components() < learned.tree.n_components() {
                 (learned, used) = (other, Some(fewer));
             }

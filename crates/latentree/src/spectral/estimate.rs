@@ -326,7 +326,7 @@ fn shrunk_inverse(moments: &[f64], n: usize, noise: f64, sizes: [usize; 2]) -> V
 
 /// The share of a canonical correlation that the same directions have on other rows: the singular values of a matrix of low rank in noise, shrunk for the
 /// least squared error (Gavish and Donoho, 2017).
-fn kept_share(value: f64, noise: f64, sizes: [usize; 2]) -> f64 {
+pub(super) fn kept_share(value: f64, noise: f64, sizes: [usize; 2]) -> f64 {
     let (smaller, larger) = (sizes[0].min(sizes[1]).max(1) as f64, sizes[0].max(sizes[1]).max(1) as f64);
     let ratio = smaller / larger;
     // In units in which the noise of independent sides reaches 1 + √ratio.

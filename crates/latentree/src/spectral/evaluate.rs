@@ -119,6 +119,13 @@ impl<'m> Evaluator<'m> {
         own
     }
 
+    /// The same with the general operators of joints alone.
+    #[cfg(test)]
+    pub(super) fn without_steps(mut self) -> Self {
+        self.plan.drop_steps();
+        self
+    }
+
     /// The model.
     #[must_use]
     pub fn model(&self) -> &'m SpectralModel {

@@ -5,12 +5,17 @@
 //! linker. `M` is not the inverse of `Aᵀ P B` but the matrix of rank k' that minimises
 //! `‖P − P B M Aᵀ P‖` (equation 6), so that a k' below the true rank costs no more than Theorem 4 allows. The two factors are tables of fewer columns, and are split in turn.
 //!
+//! Where rows are few for the patterns, one dimension is the constant: `M = 1 1ᵀ + M'`, and M' of rank k' − 1 minimises the same
+//! of `P − p qᵀ`, with p and q the margins. All single marginals are then those of the rows; otherwise the noise of each edge adds
+//! to their errors. Cells are divided by the roots of their margins, which makes singular values canonical correlations, and
+//! these are shrunk by their noise as in [`spectral`](super::spectral()).
+//!
 //! Only patterns that occur are looked at. A row with a missing cell is left out where the column is in the table that is split.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::estimate::{Problem, SpectralFit, SpectralOptions, pseudo_inverse};
+use super::estimate::{Problem, SpectralFit, SpectralOptions, kept_share, pseudo_inverse};
 use super::linkers::{Linkers, Numbers, Rank};
 use super::model::{Parts, SpectralEdge, SpectralMethod, SpectralModel};
 use super::network::{End, Network};
@@ -30,6 +35,8 @@ const CANDIDATES: usize = 8;
 const NEGLIGIBLE: f64 = 1e-13;
 /// Singular values below this share of the largest are taken for zero.
 const SINGULAR: f64 = 1e-9;
+/// Rows for each pattern from which on the table is known so well that no dimension is kept for the constant.
+const ROWS_PER_PATTERN: f64 = 1e4;
 
 /// A spectral model of a tree by hierarchical tensor decomposition. The distinct rows are kept in memory.
 ///
@@ -190,6 +197,27 @@ impl Splitter<'_> {
         ports.filter_map(|(edge, joint)| self.column(edge, joint, cut)).collect()
     }
 
+    /// The joints that are reached from one by inner edges without crossing another edge, nearest first.
+    fn reached(&self, from: usize, without: usize, inside: &impl Fn(usize) -> bool) -> Vec<usize> {
+        let mut part = vec![from];
+        let mut at = 0;
+        while at < part.len() {
+            for edge in self.network.joints[part[at]] {
+                if edge == without || !inside(edge) {
+                    continue;
+                }
+                let next = self.network.edges[edge][1 - self.network.side(edge, End::Joint(part[at]))];
+                if let End::Joint(next) = next
+                    && !part.contains(&next)
+                {
+                    part.push(next);
+                }
+            }
+            at += 1;
+        }
+        part
+    }
+
     /// Splits a piece until single joints are left; `cut` has the linker beyond each edge that is cut already.
     fn split(&mut self, piece: Vec<usize>, cut: &HashMap<usize, usize>, joints: &mut [Vec<f64>]) -> Result<()> {
         if let [joint] = piece[..] {
@@ -207,22 +235,7 @@ impl Splitter<'_> {
                 if side != 0 || !inside(edge) {
                     continue;
                 }
-                let mut part = vec![joint];
-                let mut at = 0;
-                while at < part.len() {
-                    for other in self.network.joints[part[at]] {
-                        if other == edge || !inside(other) {
-                            continue;
-                        }
-                        let next = self.network.edges[other][1 - self.network.side(other, End::Joint(part[at]))];
-                        if let End::Joint(next) = next
-                            && !part.contains(&next)
-                        {
-                            part.push(next);
-                        }
-                    }
-                    at += 1;
-                }
+                let part = self.reached(joint, edge, &inside);
                 let smaller = part.len().min(piece.len() - part.len());
                 if best.as_ref().is_none_or(|it| (smaller, std::cmp::Reverse(edge)) > (it.0, std::cmp::Reverse(it.1))) {
                     best = Some((smaller, edge, part));
@@ -230,7 +243,8 @@ impl Splitter<'_> {
             }
         }
         let (_, edge, left) = best.expect("a piece of several joints has an edge");
-        let right: Vec<usize> = piece.iter().copied().filter(|joint| !left.contains(joint)).collect();
+        let End::Joint(beyond) = self.network.edges[edge][1] else { unreachable!("the edge is inside the piece") };
+        let right = self.reached(beyond, edge, &inside);
         let sides = [self.columns_of(&left, cut), self.columns_of(&right, cut)];
         let factor = self.factor(edge, &sides)?;
         let linkers = factor.linkers;
@@ -353,6 +367,8 @@ impl Splitter<'_> {
             .expect("both sides have columns");
         let n = linkers.map(|linker| self.problem.labels.n_labels[linker]);
         let of_side = [0, 1].map(|side| self.patterns(&sides[side], &rows));
+        let n_patterns = of_side[0].1.max(of_side[1].1);
+        let is_centred = n_patterns as f64 * ROWS_PER_PATTERN > self.rows;
         // P B, patterns of side 0 by labels of side 1's linker, and (Aᵀ P)ᵀ.
         let mut thin = [vec![0.0; of_side[0].1 * n[1]], vec![0.0; of_side[1].1 * n[0]]];
         for (at, &row) in rows.iter().enumerate() {
@@ -362,9 +378,11 @@ impl Splitter<'_> {
                 thin[side][of_side[side].0[at] as usize * n[1 - side] + label] += weight;
             }
         }
+        let roots = [0, 1].map(|side| if is_centred { centre(&mut thin[side], n[1 - side]) } else { vec![1.0; of_side[side].1] });
         let mut core = Matrix::zeros(n[1], n[0]);
         for (at, &row) in rows.iter().enumerate() {
-            let weight = self.weights[row] / total;
+            let scale: f64 = (0..2).map(|side| roots[side][of_side[side].0[at] as usize]).product();
+            let weight = self.weights[row] / total / scale;
             let [a, b] = [0, 1].map(|side| {
                 let size = n[1 - side];
                 &thin[side][of_side[side].0[at] as usize * size..][..size]
@@ -386,25 +404,31 @@ impl Splitter<'_> {
         });
         let inner = whitening[0].transposed_times(&core).times(&whitening[1]);
         let svd = jacobi_svd(inner.cells(), inner.n_rows(), inner.n_cols());
-        let largest = svd.values.first().copied().unwrap_or(0.0);
-        let there = svd.values.iter().take_while(|&&value| value > SINGULAR * largest && value > 0.0).count().max(1);
-        let rank = match self.rank {
-            Rank::Fixed(k) => k.min(there),
-            Rank::Auto => linked.rank.min(there),
-        };
+        // That of the constant is 1.
+        let largest = if is_centred { 1.0 } else { svd.values.first().copied().unwrap_or(0.0) };
+        let there = svd.values.iter().take_while(|&&value| value > SINGULAR * largest && value > 0.0).count();
+        let there = (there + usize::from(is_centred)).max(1);
+        let rank = linked.rank.min(there);
         if let Rank::Fixed(k) = self.rank
             && rank < k
         {
-            let values: Vec<String> = svd.values.iter().take(k).map(|value| format!("{value:.3e}")).collect();
+            let values: Vec<String> = linked.spectrum.values.iter().take(k - 1).map(|value| format!("{value:.3}")).collect();
+            let values = if values.is_empty() { "none".to_owned() } else { values.join(", ") };
             let names: Vec<&str> = self.problem.schema.variables().iter().map(|variable| variable.name.as_str()).collect();
             let edge = self.network.describe(edge, &self.problem.tree, &names);
-            self.lowered.push(format!("{edge}: {rank} instead of {k} dimensions; singular values {}", values.join(", ")));
+            let noise = linked.spectrum.noise;
+            self.lowered
+                .push(format!("{edge}: {rank} instead of {k} dimensions; canonical correlations {values}, noise {noise:.3}"));
         }
+        let n_found = rank - usize::from(is_centred);
+        let sizes = n.map(|n| n.saturating_sub(1));
+        let kept = |value: f64| if is_centred { kept_share(value, linked.spectrum.noise, sizes).sqrt() } else { 1.0 };
+        let strengths: Vec<f64> = svd.values.iter().map(|&value| value * kept(value)).collect();
         let map = |whitening: &Matrix, vector: &dyn Fn(usize) -> Vec<f64>| {
-            let vectors: Vec<Vec<f64>> = (0..rank).map(vector).collect();
-            Matrix::from_fn(whitening.n_rows(), rank, |i, c| {
+            let vectors: Vec<Vec<f64>> = (0..n_found).map(vector).collect();
+            Matrix::from_fn(whitening.n_rows(), n_found, |i, c| {
                 let along: f64 = whitening.row(i).iter().zip(&vectors[c]).map(|(w, u)| w * u).sum();
-                along * svd.values.get(c).copied().unwrap_or(0.0).sqrt()
+                along * strengths.get(c).copied().unwrap_or(0.0).sqrt()
             })
         };
         let maps = [
@@ -413,13 +437,39 @@ impl Splitter<'_> {
         ];
         // The first stands for labels of side 1's linker, in the factor of side 0.
         let [of_one, of_zero] = maps;
-        let (maps, link) = self.with_unit_moments(linkers, [of_zero, of_one]);
+        let (maps, link) = match is_centred {
+            true => self.with_constant(linkers, [of_zero, of_one]),
+            false => self.with_unit_moments(linkers, [of_zero, of_one]),
+        };
         let values = linked.spectrum.values.iter().take(16).copied().collect();
         Ok(Factor { rank, linkers, maps, link, labels: Vec::new(), values, noise: linked.spectrum.noise })
     }
 }
 
 impl Splitter<'_> {
+    /// The factors of M' with those of the constant before them.
+    fn with_constant(&self, linkers: [usize; 2], maps: [Matrix; 2]) -> ([Matrix; 2], Vec<f64>) {
+        let k = maps[0].n_cols() + 1;
+        // M' is the same with a constant added to a factor: the tables it meets have no margins.
+        let centred = [0, 1].map(|side| {
+            let (map, shares) = (&maps[side], &self.numbers.shares()[linkers[side]]);
+            let mean = |c: usize| shares.iter().enumerate().map(|(x, p)| p * map.row(x)[c]).sum::<f64>();
+            let means: Vec<f64> = (0..k - 1).map(mean).collect();
+            Matrix::from_fn(map.n_rows(), k - 1, |x, c| map.row(x)[c] - means[c])
+        });
+        let (scaled, inner) = match k {
+            1 => (centred, Vec::new()),
+            _ => self.with_unit_moments(linkers, centred),
+        };
+        let maps = scaled.map(|map| Matrix::from_fn(map.n_rows(), k, |x, c| if c == 0 { 1.0 } else { map.row(x)[c - 1] }));
+        let cell = |row: usize, column: usize| match (row, column) {
+            (0, 0) => 1.0,
+            (0, _) | (_, 0) => 0.0,
+            _ => inner[(row - 1) * (k - 1) + column - 1],
+        };
+        (maps, (0..k * k).map(|at| cell(at / k, at % k)).collect())
+    }
+
     /// The same factors in coordinates whose second moments are 1, by which the noise of messages is judged, and what then
     /// joins them.
     fn with_unit_moments(&self, linkers: [usize; 2], maps: [Matrix; 2]) -> ([Matrix; 2], Vec<f64>) {
@@ -448,6 +498,20 @@ impl Splitter<'_> {
         let moments: Vec<f64> = (0..k * k).map(|at| cell(at / k, at % k)).collect();
         (scaled, pseudo_inverse(&moments, k))
     }
+}
+
+/// Takes `p qᵀ` from a table with rows of so many cells, with p and q its margins, and divides each row by the root of its margin. Returns the roots.
+fn centre(table: &mut [f64], size: usize) -> Vec<f64> {
+    let mut margin = vec![0.0; size];
+    table.chunks_exact(size).for_each(|row| margin.iter_mut().zip(row).for_each(|(sum, cell)| *sum += cell));
+    let mut roots = Vec::with_capacity(table.len() / size);
+    for row in table.chunks_exact_mut(size) {
+        let p: f64 = row.iter().sum();
+        let root = p.max(f64::MIN_POSITIVE).sqrt();
+        row.iter_mut().zip(&margin).for_each(|(cell, q)| *cell = (*cell - p * q) / root);
+        roots.push(root);
+    }
+    roots
 }
 
 fn identity(k: usize) -> Vec<f64> {

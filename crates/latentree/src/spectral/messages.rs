@@ -9,6 +9,7 @@
 //! back in proportion: one contradiction that is only noise does not spoil the rest of the row. Such rows are counted.
 
 use super::plan::{Operator, Plan, Root, apply};
+use super::step::{Incoming, Measures, Outgoing};
 
 /// Exponents beyond which a message is scaled.
 const RANGE: i32 = 64;
@@ -28,6 +29,8 @@ pub(super) struct Messages {
     /// The squared length by which every message of mass 1 differs from one that knows nothing.
     shifts: Vec<[Vec<f64>; 2]>,
     products: Vec<f64>,
+    /// Rows of one message whose estimate is too small.
+    low: Vec<usize>,
     /// Rows in which an estimate was too small.
     pub(super) clipped: Vec<bool>,
 }
@@ -48,6 +51,7 @@ impl Messages {
             masses: vec![Default::default(); n_edges],
             shifts: vec![Default::default(); n_edges],
             products: Vec::new(),
+            low: Vec::new(),
             clipped: Vec::new(),
         }
     }
@@ -57,7 +61,7 @@ impl Messages {
         self.n_rows = n_rows;
         self.clipped.clear();
         self.clipped.resize(n_rows, false);
-        for &(edge, side) in &plan.up {
+        for &(edge, side) in plan.up.iter().filter(|&&(edge, side)| !plan.is_skipped[edge][side]) {
             self.send(plan, codes, edge, side);
         }
     }
@@ -84,8 +88,60 @@ impl Messages {
         exponents.clear();
         exponents.resize(n, 0);
         match &plan.operators[edge][side] {
-            Operator::Joint { from, sizes, tensor } => {
+            Operator::Joint { from, sizes, tensor, step } => {
                 let into = from.map(|from| plan.side_into(from, edge, side));
+                if let Some(step) = step {
+                    let other = 1 - step.leaf;
+                    let incoming = Incoming {
+                        numbers: &self.numbers[from[other]][into[other]],
+                        exponents: &self.exponents[from[other]][into[other]],
+                        masses: &self.masses[from[other]][into[other]],
+                        shifts: &self.shifts[from[other]][into[other]],
+                    };
+                    let (nothing, variance) = (&plan.nothing[edge][side], plan.variance);
+                    let measures = Measures { mass: &plan.mass[edge][side], nothing, variance };
+                    let outgoing =
+                        Outgoing { numbers: &mut out, exponents: &mut exponents, masses: &mut masses, shifts: &mut shifts };
+                    let mut low = std::mem::take(&mut self.low);
+                    low.clear();
+                    let labels = &codes[step.variable];
+                    step.send(labels, &incoming, measures, outgoing, &mut low);
+                    let Operator::Variable { rows, all, .. } = &plan.operators[from[step.leaf]][into[step.leaf]] else {
+                        unreachable!("a step is for a leaf")
+                    };
+                    for &row in &low {
+                        let label = labels[row] as usize;
+                        let leaf = rows.chunks_exact(all.len()).nth(label).unwrap_or(all);
+                        let second: Vec<f64> = (0..sizes[other]).map(|i| incoming.numbers[i * n + row]).collect();
+                        let part = |ix: usize| match ix == step.leaf {
+                            true => Part { numbers: leaf, mass: step.mass(label), nothing: &plan.nothing[from[ix]][into[ix]] },
+                            false => {
+                                Part { numbers: &second, mass: incoming.masses[row], nothing: &plan.nothing[from[ix]][into[ix]] }
+                            }
+                        };
+                        let least = incoming.masses[row]
+                            * step.mass(label)
+                            * least_ratio(incoming.shifts[row] * step.shift(label), variance);
+                        let mut own: Vec<f64> = (0..size).map(|i| out[i * n + row]).collect();
+                        raise(&mut own, masses[row], least, tensor, [part(0), part(1)], nothing);
+                        masses[row] = least;
+                        shifts[row] = settled(&mut own, &mut exponents[row], &mut masses[row], nothing);
+                        own.iter().enumerate().for_each(|(i, &number)| out[i * n + row] = number);
+                        self.clipped[row] = true;
+                    }
+                    self.low = low;
+                    let marginal = &plan.marginals[step.variable];
+                    if marginal.iter().any(|&p| p <= 0.0) {
+                        for (row, &code) in labels.iter().enumerate() {
+                            self.clipped[row] |= marginal.get(code as usize).is_some_and(|&p| p <= 0.0);
+                        }
+                    }
+                    self.numbers[edge][side] = out;
+                    self.exponents[edge][side] = exponents;
+                    self.masses[edge][side] = masses;
+                    self.shifts[edge][side] = shifts;
+                    return;
+                }
                 let [a, b] = [0, 1].map(|ix| &self.numbers[from[ix]][into[ix]]);
                 self.products.resize(n, 0.0);
                 let mut coefficients = tensor.chunks_exact(size);
@@ -107,15 +163,14 @@ impl Messages {
                     let least = apart * least_ratio(shift_a * shift_b, plan.variance);
                     if masses[row] < least {
                         let of = |numbers: &[f64], size: usize| (0..size).map(|i| numbers[i * n + row]).collect::<Vec<f64>>();
-                        let (a, b, own) = (of(a, sizes[0]), of(b, sizes[1]), of(&out, size));
-                        let nothing = [0, 1].map(|ix| &plan.nothing[from[ix]][into[ix]]);
-                        // What each side says alone.
-                        let alone = [apply(tensor, &a, nothing[1], size), apply(tensor, nothing[0], &b, size)];
-                        let kept = (least - apart) / (masses[row] - apart);
-                        for (i, &nothing) in plan.nothing[edge][side].iter().enumerate() {
-                            let sum = alone[0][i] * mass_b + alone[1][i] * mass_a - apart * nothing;
-                            out[i * n + row] = sum + kept * (own[i] - sum);
-                        }
+                        let (a, b, mut own) = (of(a, sizes[0]), of(b, sizes[1]), of(&out, size));
+                        let [of_a, of_b] = [0, 1].map(|ix| &plan.nothing[from[ix]][into[ix]]);
+                        let parts = [
+                            Part { numbers: &a, mass: mass_a, nothing: of_a },
+                            Part { numbers: &b, mass: mass_b, nothing: of_b },
+                        ];
+                        raise(&mut own, masses[row], least, tensor, parts, &plan.nothing[edge][side]);
+                        own.iter().enumerate().for_each(|(i, &number)| out[i * n + row] = number);
                         masses[row] = least;
                         self.clipped[row] = true;
                     }
@@ -249,8 +304,48 @@ impl Messages {
 }
 
 /// The least ratio of a probability to the product of those of its parts, by the variance of its estimate.
-fn least_ratio(square: f64, variance: f64) -> f64 {
+pub(super) fn least_ratio(square: f64, variance: f64) -> f64 {
     (LEAST_ERRORS * (square * variance).sqrt()).min(1.0)
+}
+
+/// One of two messages that a joint combines, and what it would be if its side knew nothing.
+struct Part<'a> {
+    numbers: &'a [f64],
+    mass: f64,
+    nothing: &'a [f64],
+}
+
+/// Raises a message whose mass is too small: what its two parts say together, beyond what each says alone, shrinks in proportion.
+fn raise(own: &mut [f64], mass: f64, least: f64, tensor: &[f64], parts: [Part<'_>; 2], nothing: &[f64]) {
+    let size = own.len();
+    let [a, b] = parts;
+    let apart = a.mass * b.mass;
+    let alone = [apply(tensor, a.numbers, b.nothing, size), apply(tensor, a.nothing, b.numbers, size)];
+    let kept = (least - apart) / (mass - apart);
+    for (i, own) in own.iter_mut().enumerate() {
+        let sum = alone[0][i] * b.mass + alone[1][i] * a.mass - apart * nothing[i];
+        *own = sum + kept * (*own - sum);
+    }
+}
+
+/// Scales the message of a row if it is out of range. Returns the squared length by which it differs, at mass 1, from one that knows nothing.
+#[inline(always)]
+pub(super) fn settled(own: &mut [f64], exponent: &mut i32, mass: &mut f64, nothing: &[f64]) -> f64 {
+    let largest = own.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+    let binary = binary_exponent(largest);
+    if largest > 0.0 && binary.abs() > RANGE && binary <= 1000 {
+        let scale = f64::powi(2.0, -binary.max(-1000));
+        own.iter_mut().for_each(|value| *value *= scale);
+        *mass *= scale;
+        *exponent += binary.max(-1000);
+    }
+    let inverse = 1.0 / *mass;
+    own.iter().zip(nothing).map(|(own, nothing)| (own * inverse - nothing).powi(2)).sum()
+}
+
+#[inline(always)]
+fn binary_exponent(value: f64) -> i32 {
+    ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023
 }
 
 /// The masses of messages.
@@ -274,7 +369,7 @@ fn rescale(numbers: &mut [f64], exponents: &mut [i32], mut masses: Option<&mut V
     let n = exponents.len();
     for row in 0..n {
         let largest = numbers[row..].iter().step_by(n).fold(0.0_f64, |largest, value| largest.max(value.abs()));
-        let exponent = ((largest.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+        let exponent = binary_exponent(largest);
         if largest > 0.0 && exponent.abs() > RANGE && exponent <= 1000 {
             let scale = f64::powi(2.0, -exponent.max(-1000));
             numbers[row..].iter_mut().step_by(n).for_each(|value| *value *= scale);

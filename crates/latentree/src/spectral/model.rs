@@ -111,19 +111,15 @@ pub(crate) fn variables_of(tree: &Tree, schema: &Schema) -> Result<Vec<Option<us
 pub(crate) fn check_discrete(schema: &Schema) -> Result<()> {
     for ix in schema.variable_ixs() {
         let name = &schema.variable(ix).name;
-        let problem = match schema.scalar_kind(ix) {
+        let (problem, remedy) = match schema.scalar_kind(ix) {
             Some(Kind::Binary { .. } | Kind::Categorical { .. }) => continue,
-            Some(kind) => format!("its kind is {}", kind.name()),
-            None => "it is a group of columns".to_owned(),
+            Some(kind) => (format!("its kind is {}", kind.name()), "read it as categorical (`read.kind`), leave it out, or use"),
+            None => ("it is a group of columns".to_owned(), "read its columns one by one, or use"),
         };
         let place = Place::default().column(name);
-        return Err(Error::data(
-            place,
-            format!(
-                "spectral methods are for columns of labels, and {problem}; read it as categorical (`read.kind`), leave it out, or use \
-                 `parameters.method` moments+em"
-            ),
-        ));
+        let problem =
+            format!("spectral methods are for columns of labels, and {problem}; {remedy} `parameters.method` moments+em");
+        return Err(Error::data(place, problem));
     }
     Ok(())
 }
@@ -178,12 +174,15 @@ impl SpectralModel {
             let fits =
                 k > 0 && edge.link.len() == n_link && edge.labels.len() == n_labels && edge.summaries.iter().all(summary_fits);
             if !fits {
-                return fault(network.describe(ix, &self.tree, &names), "the shapes of its operators do not fit");
+                return fault(
+                    network.describe(ix, &self.tree, &names).replace('"', ""),
+                    "the shapes of its operators do not fit",
+                );
             }
             let numbers = edge.link.iter().chain(&edge.labels).chain(&edge.values).chain([&edge.noise]);
             let of_summaries = edge.summaries.iter().flat_map(|summary| summary.numbers.iter().flatten());
             if !numbers.chain(of_summaries).all(|value| value.is_finite()) {
-                return fault(network.describe(ix, &self.tree, &names), "its operators are not finite");
+                return fault(network.describe(ix, &self.tree, &names).replace('"', ""), "its operators are not finite");
             }
         }
         for (joint, tensor) in parts.joints.iter().enumerate() {

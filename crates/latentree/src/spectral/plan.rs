@@ -9,6 +9,7 @@
 
 use super::model::SpectralModel;
 use super::network::{End, Network};
+use super::step::Step;
 use crate::linalg::Matrix;
 
 /// What turns what comes in at one end of an edge into the message to the other end.
@@ -21,6 +22,8 @@ pub(super) enum Operator {
         /// Sizes of their messages.
         sizes: [usize; 2],
         tensor: Vec<f64>,
+        /// A shorter way, if one of the other edges ends at a leaf.
+        step: Option<Step>,
     },
     /// At a variable: the message of each label, and that of all labels together.
     Variable {
@@ -64,6 +67,8 @@ pub(super) struct Plan {
     pub(super) mass: Vec<[Vec<f64>; 2]>,
     /// The variance of a mean of unit variance over the rows that were learned from.
     pub(super) variance: f64,
+    /// Messages of leaves that only steps use, which have them in their matrices.
+    pub(super) is_skipped: Vec<[bool; 2]>,
     /// The side of an edge at which a variable is.
     sides: Vec<[End; 2]>,
 }
@@ -94,6 +99,7 @@ impl Plan {
             nothing: Vec::new(),
             mass: Vec::new(),
             variance: 1.0 / parts.weight,
+            is_skipped: Vec::new(),
             sizes,
             operators,
             up,
@@ -110,6 +116,7 @@ impl Plan {
         };
         plan.find_masses(model);
         plan.settle_labels(least);
+        plan.find_steps();
         plan
     }
 
@@ -200,6 +207,59 @@ impl Plan {
         }
     }
 
+    /// Shortens the operators of joints with leaves.
+    fn find_steps(&mut self) {
+        let mut steps = Vec::new();
+        let mut is_needed = vec![[false; 2]; self.sizes.len()];
+        for (edge, side) in (0..self.sizes.len()).flat_map(|edge| [(edge, 0), (edge, 1)]) {
+            let Operator::Joint { from, sizes, tensor, .. } = &self.operators[edge][side] else { continue };
+            let into = from.map(|from| self.side_into(from, edge, side));
+            let step = [1, 0].into_iter().find_map(|leaf| {
+                let (from, into) = (from[leaf], into[leaf]);
+                let Operator::Variable { variable, from: others, rows, all, shifts } = &self.operators[from][into] else {
+                    return None;
+                };
+                if !others.is_empty() {
+                    return None;
+                }
+                let mass = |message: &[f64]| message.iter().zip(&self.mass[from][into]).map(|(a, b)| a * b).sum::<f64>();
+                let known = rows.chunks_exact(all.len()).zip(shifts).map(|(message, &shift)| (message, mass(message), shift));
+                let messages: Vec<(&[f64], f64, f64)> = known.chain([(&all[..], mass(all), 0.0)]).collect();
+                Step::new(leaf, *variable, tensor, *sizes, self.sizes[edge][side], &messages)
+            });
+            for ix in (0..2).filter(|&ix| step.as_ref().is_none_or(|step| step.leaf != ix)) {
+                is_needed[from[ix]][into[ix]] = true;
+            }
+            steps.push((edge, side, step));
+        }
+        for root in &self.roots {
+            if let Root::Joint { edges, .. } = root {
+                edges.iter().for_each(|&edge| is_needed[edge][self.side_into_root(edge, edges)] = true);
+            }
+        }
+        let is_skipped = |edge: usize, side: usize| {
+            let is_leaf = matches!(&self.operators[edge][side], Operator::Variable { from, .. } if from.is_empty());
+            is_leaf && matches!(self.sides[edge][1 - side], End::Joint(_)) && !is_needed[edge][side]
+        };
+        self.is_skipped = (0..self.sizes.len()).map(|edge| [is_skipped(edge, 0), is_skipped(edge, 1)]).collect();
+        for (edge, side, found) in steps {
+            if let Operator::Joint { step, .. } = &mut self.operators[edge][side] {
+                *step = found;
+            }
+        }
+    }
+
+    /// Goes back to the general operators.
+    #[cfg(test)]
+    pub(super) fn drop_steps(&mut self) {
+        for operator in self.operators.iter_mut().flatten() {
+            if let Operator::Joint { step, .. } = operator {
+                *step = None;
+            }
+        }
+        self.is_skipped.iter_mut().for_each(|it| *it = [false; 2]);
+    }
+
     /// The side of an edge from which messages to a variable come.
     pub(super) fn side_towards(&self, edge: usize, variable: usize) -> usize {
         usize::from(self.sides[edge][0] == End::Variable(variable))
@@ -269,7 +329,7 @@ fn compiled(model: &SpectralModel, edges_of: &[Vec<usize>], edge: usize, side: u
                     }
                 }
             }
-            Operator::Joint { from, sizes: [ranks[a], ranks[b]], tensor }
+            Operator::Joint { from, sizes: [ranks[a], ranks[b]], tensor, step: None }
         }
         End::Variable(variable) => {
             let from = edges_of[variable].iter().copied().filter(|&it| it != edge).collect();

@@ -4,3 +4,4 @@ mod hierarchical;
 mod models;
 mod population;
 mod rows;
+mod steps;

@@ -116,3 +116,42 @@ fn rows_with_missing_cells_are_used_where_they_are_complete() {
     let none = super::rows::with_missing(&rows, 1.0 - 1e-9 * rng.random_range(0.0..1.0), 2);
     assert!(hierarchical(truth.tree(), &mut none.source(), &options, &Silent).is_err());
 }
+
+#[test]
+fn single_marginals_are_those_of_the_rows() {
+    for seed in 0..6 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let tree = if seed % 2 == 0 { chain(9) } else { random_tree(&mut rng, 3, seed % 4 == 1) };
+        let truth = model_on(&mut rng, tree, 3, |_| 5);
+        let rows = Inference::new(&truth).sample(300, seed).unwrap();
+        let model = hierarchical(truth.tree(), &mut rows.source(), &SpectralOptions::new(Some(2)), &Silent).unwrap().model;
+        let evaluator = Evaluator::new(&model);
+        let batch = &rows.batches()[0];
+        let nothing = vec![None; model.schema().variables().len()];
+        for variable in 0..nothing.len() {
+            let found = evaluator.query(&nothing, &[variable]).unwrap().distributions.remove(0);
+            for (label, p) in found.iter().enumerate() {
+                let seen = (0..300).filter(|&row| batch.number(row, crate::ColIx::new(variable)) as usize == label).count();
+                assert!((p - seen as f64 / 300.0).abs() < 1e-12, "seed {seed}: {p} {seen}");
+            }
+        }
+    }
+}
+
+#[test]
+fn linkers_of_long_chains_are_near_the_cut() {
+    // Neighbours tell much about each other and far positions nothing, so a linker that is far loses the dependence.
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let truth = model_on(&mut rng, chain(40), 2, |_| 4);
+    let rows = Inference::new(&truth).sample(3000, 1).unwrap();
+    let own = hierarchical(truth.tree(), &mut rows.source(), &SpectralOptions::new(Some(2)), &Silent).unwrap().model;
+    let other = spectral(truth.tree(), &mut rows.source(), &SpectralOptions::new(Some(2)).linkers(Linkers::Single), &Silent);
+    let values = |model: &SpectralModel| -> Vec<f64> {
+        let edges = model.edges().filter(|(name, _)| name.matches('h').count() == 2);
+        edges.map(|(_, edge)| edge.values.first().copied().unwrap_or(0.0)).collect()
+    };
+    // The first canonical correlation of the chosen linkers, beside that of the best pair of each edge's nearest columns.
+    for (own, other) in values(&own).iter().zip(values(&other.unwrap().model)) {
+        assert!(*own > 0.8 * other, "{own} {other}");
+    }
+}
