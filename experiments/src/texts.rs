@@ -235,7 +235,8 @@ pub(crate) fn newsgroups(args: &TextArgs, data: &Path) -> Result<Results> {
 /// NPMI, C_V and diversity of topics, ours and others'.
 pub(crate) fn coherence(args: &CoherenceArgs, data: &Path) -> Result<Results> {
     let header = ["set", "program", "topics", "NPMI", "C_V", "diversity", "CPU s"];
-    let mut results = Results::new("Coherence of topics: ten words by mutual information (hierarchy: by relevance)", &header);
+    let mut results =
+        Results::new("Coherence of topics: ten words by mutual information of their presence and the topic", &header);
     let row = |set: &str, program: &str, topics: &TopicTable, seconds: Option<f64>| {
         let number = |value: Option<f64>| value.map_or("–".to_owned(), |it| format!("{it:.3}"));
         [

@@ -111,7 +111,7 @@ describe("pages of groups", () => {
     run("report", "words.json", texts, "--text", "--split", "^# ", "--stop", "none", "--min-df", "1", "-o", "words.html");
     await on("words.html", async (page) => {
       await page.click("#view-table");
-      const heads = await page.locator("#table th button").allTextContents();
+      const heads = await page.locator("#table thead th button").allTextContents();
       assert.deepEqual(heads.slice(-3), ["NPMI", "C_V", "Words of the topic"]);
       const npmi = await page.locator("#table tbody tr td:nth-last-child(3)").allTextContents();
       assert.ok(npmi.some((it) => Number(it) > 0.3));

@@ -23,6 +23,8 @@ const SWEEPS: usize = 10;
 const MOST_SWEEPS: usize = 60;
 /// Gain of a sweep, relative to the log-likelihood, at which moves end: EM does the rest.
 const TOLERANCE: f64 = 1e-6;
+/// Difference, relative to the log-likelihood, up to which groupings are the same.
+const SAME: f64 = 1e-9;
 /// Random starts.
 const MOST_STARTS: usize = 24;
 /// Cells that are held.
@@ -100,7 +102,9 @@ fn best_grouping<M: Measure>(
             (groups.value(), ended, groups.labels)
         })
         .collect();
-    let best = found.into_iter().reduce(|best, other| if other.0 > best.0 { other } else { best });
+    // Of starts that end in the same grouping the first is taken, whatever the rounding.
+    let is_better = |value: f64, best: f64| value > best + SAME * best.abs();
+    let best = found.into_iter().reduce(|best, other| if is_better(other.0, best.0) { other } else { best });
     let best = best.map(|(_, ended, labels)| {
         if ended {
             return labels;
