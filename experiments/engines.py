@@ -59,6 +59,23 @@ def rows(part, n_rows, n_columns):
     return {f"x{ix}": causes[:, ix // 10] ^ (rng.random(n_rows) < 0.2).astype(np.int8) for ix in range(n_columns)}
 
 
+def learner_tasks(n_columns):
+    """The pass of pair moments and an EM pass, as learning from some rows asks for them."""
+    from latentree import LatentTree
+    from latentree.distributed import observe
+
+    batch, tasks = pa.RecordBatch.from_pydict(rows(0, 20_000, n_columns)), {}
+
+    def run(task):
+        for name in ("pair-moments", "expected-counts"):
+            if f"LTPASS1\n{chr(len(name))}{name}".encode() in task:
+                tasks[name] = task
+        return observe(task, [batch])
+
+    LatentTree(structure="clnj", em_iterations=1).fit_passes(run, sample_bytes=0)
+    return tasks
+
+
 def spark_runner(n_workers, n_parts, n_rows, n_columns):
     from pyspark.sql import SparkSession
 
@@ -113,30 +130,25 @@ def main():
     parser.add_argument("--workers", default="1,2")
     parser.add_argument("--repeats", type=int, default=2)
     given = parser.parse_args()
-    from latentree import LatentTree
-
+    tasks = learner_tasks(given.columns)
     best = {}
     for n_workers in map(int, given.workers.split(",")):
         make = spark_runner if given.engine == "spark" else dask_runner
         run, run_empty, workers, stop = make(n_workers, given.parts, given.rows, given.columns)
-        sizes, tasks, times = {}, {}, {}
+        times, sizes = {}, {}
 
-        def timed(task, run=run, name=None):
+        def timed(name, run, task):
             before, own, begun = [seconds_of([pid]) for pid in workers], time.process_time(), time.perf_counter()
             answer = run(task)
             seconds, own = time.perf_counter() - begun, time.process_time() - own
-            busiest = max(seconds_of([pid]) - ticks for pid, ticks in zip(workers, before))
-            name = name or next((it for it in ("pair-moments", "expected-counts") if f"\n{chr(len(it))}{it}".encode() in task), "other")
-            tasks[name], sizes[name] = task, (len(task), len(answer))
+            busiest = max(seconds_of([pid]) - earlier for pid, earlier in zip(workers, before))
+            sizes[name] = (len(task), len(answer))
             times.setdefault(name, []).append((seconds, busiest + own))
-            return answer
 
-        tree = LatentTree(structure="clnj", em_iterations=given.repeats)
-        tree.fit_passes(timed, sample_bytes=0)
-        for _ in range(given.repeats - 1):
-            timed(tasks["pair-moments"])
-        for _ in range(3):
-            timed(tasks["expected-counts"], run_empty, "empty")
+        for _ in range(given.repeats):
+            for name, task in tasks.items():
+                timed(name, run, task)
+            timed("empty", run_empty, tasks["expected-counts"])
         best[n_workers] = {name: tuple(map(min, zip(*values))) for name, values in times.items()}
         for name, (seconds, work) in best[n_workers].items():
             print(
@@ -146,7 +158,7 @@ def main():
             )
         stop()
     if {1, 2} <= set(best):
-        for name in ("pair-moments", "expected-counts"):
+        for name in tasks:
             ratios = [one / two for one, two in zip(best[1][name], best[2][name])]
             print(f"{given.engine} {name}: {ratios[0]:.2f} times as fast with two workers, {ratios[1]:.2f} by processor seconds")
 
