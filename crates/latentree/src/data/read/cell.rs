@@ -16,6 +16,7 @@ pub(super) trait CellSink {
 
     /// Takes whole numbers of consecutive rows of a column at once, those at `missing` places being missing, and says whether it did. If not, it has
     /// taken none, and they come one by one.
+    #[cfg_attr(not(feature = "columnar"), allow(dead_code, reason = "only columnar files have numbers of many rows at once"))]
     fn whole_numbers(&mut self, column: usize, numbers: &[i64], missing: &mut dyn Iterator<Item = usize>) -> bool {
         let _ = (column, numbers, missing);
         false
