@@ -1,10 +1,17 @@
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import latentree
+
+# Programs inherit ignored signals: SIGINT in a shell's background job, SIGHUP under nohup. Tests send both, so they must not be ignored
+# here.
+for name in ("SIGINT", "SIGHUP"):
+    if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is signal.SIG_IGN:
+        signal.signal(getattr(signal, name), lambda number, frame: None)
 
 
 @pytest.fixture(scope="session")
