@@ -2,56 +2,67 @@
 //!
 //! The hash of a row is the sum over its cells of hashes of the column's name and the label or number. Weights do not count.
 
+use rayon::prelude::*;
+
 use super::row_order::{hash_text, mix};
-use super::{Batch, Block, ColumnData, MISSING_CODE, MISSING_CODE8, Schema};
+use super::{Batch, Block, ColumnData, MISSING_CODE8, Schema};
+
+/// Fewer columns are hashed by one thread.
+const MIN_COLUMNS: usize = 10_000;
 
 /// Hashes the rows of a schema.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ContentHash {
-    columns: Vec<ColumnHash>,
+    /// By column: a row of very many columns looks up few of them, each somewhere else in memory, so that an entry is small.
+    names: Vec<u64>,
+    /// The hashes of each column's labels, one column after the other.
+    labels: Vec<u64>,
+    /// Where the labels of each column begin, and where the last ones end. Empty if all columns are numbers.
+    starts: Vec<usize>,
     /// What a sparse row of zeros has.
     base: u64,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-struct ColumnHash {
-    name: u64,
-    /// By code; none for numbers.
-    labels: Vec<u64>,
-    zero: u64,
-    missing: u64,
-}
-
-impl ColumnHash {
-    fn number(&self, value: f64) -> u64 {
-        if value.is_nan() {
-            return self.missing;
-        }
-        // Both zeros mean the same.
-        mix(self.name ^ mix((value + 0.0).to_bits()))
-    }
-
-    fn code(&self, code: usize) -> u64 {
-        self.labels.get(code).copied().unwrap_or(self.missing)
-    }
-}
-
 impl ContentHash {
     pub(crate) fn new(schema: &Schema) -> Self {
-        let columns: Vec<ColumnHash> = schema
-            .columns()
-            .iter()
-            .map(|column| {
-                let name = hash_text(&column.name);
-                let labels: Vec<u64> =
-                    column.kind.labels().unwrap_or_default().iter().map(|label| mix(name ^ mix(hash_text(label)))).collect();
-                let mut hash = ColumnHash { name, labels, zero: 0, missing: mix(!name) };
-                hash.zero = if hash.labels.is_empty() { hash.number(0.0) } else { hash.code(0) };
-                hash
-            })
-            .collect();
-        let base = columns.iter().fold(0_u64, |sum, column| sum.wrapping_add(column.zero));
-        Self { columns, base }
+        let columns = schema.columns();
+        let names: Vec<u64> = columns.par_iter().with_min_len(MIN_COLUMNS).map(|column| hash_text(&column.name)).collect();
+        let (mut labels, mut starts) = (Vec::new(), Vec::new());
+        if columns.iter().any(|column| column.kind.labels().is_some()) {
+            starts.push(0);
+            for (column, name) in columns.iter().zip(&names) {
+                let of_column = column.kind.labels().unwrap_or_default();
+                labels.extend(of_column.iter().map(|label| mix(name ^ mix(hash_text(label)))));
+                starts.push(labels.len());
+            }
+        }
+        let mut hash = Self { names, labels, starts, base: 0 };
+        hash.base = (0..hash.starts.len().saturating_sub(1)).fold(0, |sum, ix| sum.wrapping_add(hash.zero(ix)));
+        hash
+    }
+
+    /// The labels of a column; none for numbers.
+    fn labels(&self, column: usize) -> &[u64] {
+        if self.starts.is_empty() { &[] } else { &self.labels[self.starts[column]..self.starts[column + 1]] }
+    }
+
+    fn missing(&self, column: usize) -> u64 {
+        mix(!self.names[column])
+    }
+
+    /// A number; zero adds nothing, so that sparse rows cost only the cells they have.
+    fn number(&self, column: usize, value: f64) -> u64 {
+        if value.is_nan() {
+            self.missing(column)
+        } else if value == 0.0 {
+            0
+        } else {
+            mix(self.names[column] ^ mix(value.to_bits()))
+        }
+    }
+
+    fn zero(&self, column: usize) -> u64 {
+        self.labels(column).first().copied().unwrap_or(0)
     }
 
     /// A hash of each row of a batch.
@@ -59,20 +70,20 @@ impl ContentHash {
         match &batch.block {
             Block::Dense(columns) => {
                 let mut hashes = vec![0_u64; batch.n_rows];
-                for (column, hash) in columns.iter().zip(&self.columns) {
+                for (ix, column) in columns.iter().enumerate() {
+                    let (labels, missing) = (self.labels(ix), self.missing(ix));
                     let rows = hashes.iter_mut();
                     match column {
                         ColumnData::Codes8(codes) => {
-                            let mut table = [hash.missing; MISSING_CODE8 as usize + 1];
-                            table.iter_mut().zip(&hash.labels).for_each(|(cell, label)| *cell = *label);
+                            let mut table = [missing; MISSING_CODE8 as usize + 1];
+                            table.iter_mut().zip(labels).for_each(|(cell, label)| *cell = *label);
                             rows.zip(codes).for_each(|(sum, &code)| *sum = sum.wrapping_add(table[usize::from(code)]));
                         }
                         ColumnData::Codes(codes) => rows.zip(codes).for_each(|(sum, &code)| {
-                            let cell = if code == MISSING_CODE { hash.missing } else { hash.code(code as usize) };
-                            *sum = sum.wrapping_add(cell);
+                            *sum = sum.wrapping_add(labels.get(code as usize).copied().unwrap_or(missing));
                         }),
                         ColumnData::Reals(values) => {
-                            rows.zip(values).for_each(|(sum, &value)| *sum = sum.wrapping_add(hash.number(value)));
+                            rows.zip(values).for_each(|(sum, &value)| *sum = sum.wrapping_add(self.number(ix, value)));
                         }
                     }
                 }
@@ -81,12 +92,12 @@ impl ContentHash {
             Block::Sparse(rows) => (0..batch.n_rows)
                 .map(|row| {
                     rows.row(row).fold(self.base, |sum, (column, value)| {
-                        let hash = &self.columns[column];
-                        let cell = match hash.labels.is_empty() || value.is_nan() {
-                            true => hash.number(value),
-                            false => hash.code(value as usize),
+                        let labels = self.labels(column);
+                        let cell = match labels.is_empty() || value.is_nan() {
+                            true => self.number(column, value),
+                            false => labels.get(value as usize).copied().unwrap_or_else(|| self.missing(column)),
                         };
-                        sum.wrapping_add(cell).wrapping_sub(hash.zero)
+                        sum.wrapping_add(cell).wrapping_sub(labels.first().copied().unwrap_or(0))
                     })
                 })
                 .collect(),

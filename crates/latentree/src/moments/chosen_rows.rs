@@ -5,7 +5,7 @@
 //! [`BUCKETS`]. If a bucket has e rows more than usual, its rows are chosen with probability `π = min(1, share · e)` instead, and with weight share/π.
 //! The variance of a sum is then no larger than with rows chosen one by one (Horvitz and Thompson 1952, sampling in proportion to size).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -30,19 +30,35 @@ fn place(hash: u64) -> f64 {
     (mix(hash) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
+/// The hash of a schema's rows, made once where it is first needed: of a million columns it takes as long as hashing many rows. It follows from the
+/// schema, so that it neither counts in comparisons nor travels.
+#[derive(Debug, Clone, Default)]
+struct SharedHash(OnceLock<Arc<ContentHash>>);
+
+impl SharedHash {
+    fn of(&self, schema: &Schema) -> Arc<ContentHash> {
+        Arc::clone(self.0.get_or_init(|| Arc::new(ContentHash::new(schema))))
+    }
+}
+
+impl PartialEq for SharedHash {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
 /// Counts of rows by a hash of their content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RowCounts {
     schema: Arc<Schema>,
     counts: Vec<u64>,
-    /// Made for the first batch.
     #[serde(skip)]
-    hash: Option<Arc<ContentHash>>,
+    hash: SharedHash,
 }
 
 impl RowCounts {
     pub(crate) fn new(schema: Arc<Schema>) -> Self {
-        Self { schema, counts: vec![0; BUCKETS], hash: None }
+        Self { schema, counts: vec![0; BUCKETS], hash: SharedHash::default() }
     }
 }
 
@@ -52,7 +68,7 @@ impl Accumulator for RowCounts {
     const NAME: &'static str = "row-counts";
 
     fn observe(&mut self, batch: &Batch) -> Result<()> {
-        let hash = self.hash.get_or_insert_with(|| Arc::new(ContentHash::new(&self.schema)));
+        let hash = self.hash.of(&self.schema);
         for (row, hash) in hash.of(batch).into_iter().enumerate() {
             // A weight of w represents about w rows. Whole numbers add up to the same whatever the order.
             let weight = batch.weight(row);
@@ -70,7 +86,7 @@ impl Accumulator for RowCounts {
     }
 
     fn empty(&self) -> Self {
-        Self::new(Arc::clone(&self.schema))
+        Self { hash: self.hash.clone(), ..Self::new(Arc::clone(&self.schema)) }
     }
 
     fn finish(self) -> Result<RowChoices> {
@@ -82,7 +98,7 @@ impl Accumulator for RowCounts {
             usual = mean + 3.0 * mean.sqrt() + 3.0;
         }
         let heavy = self.counts.iter().enumerate().map(|(ix, &count)| (ix as u16, count as f64 - usual));
-        Ok(RowChoices { heavy: heavy.filter(|it| it.1 > 1.0).collect() })
+        Ok(RowChoices { heavy: heavy.filter(|it| it.1 > 1.0).collect(), hash: self.hash })
     }
 
     fn to_bytes(&self) -> Result<Vec<u8>> {
@@ -99,6 +115,7 @@ impl Accumulator for RowCounts {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RowChoices {
     heavy: Vec<(u16, f64)>,
+    hash: SharedHash,
 }
 
 impl RowChoices {
@@ -109,6 +126,10 @@ impl RowChoices {
     pub(crate) fn of(source: &mut dyn BatchSource, observer: &dyn Observer) -> Result<Self> {
         observer.stage("copies of rows", source.n_rows_hint());
         let counts = RowCounts::new(Arc::clone(source.schema()));
+        if source.remote().is_none() {
+            // Before there are lanes, which share it.
+            counts.hash.of(source.schema());
+        }
         let choices = fold(source, counts, observer)?.finish()?;
         source.rewind()?;
         Ok(choices)
@@ -117,7 +138,7 @@ impl RowChoices {
     /// About this share of the rows. Two choices `from` different ends have no row in common if their shares add up to no more than 1, except for
     /// frequent rows, which have a part of their weight in each.
     pub(crate) fn share(&self, share: f64, from: End) -> RowChoice {
-        RowChoice { share, from, heavy: self.heavy.clone() }
+        RowChoice { share, from, heavy: self.heavy.clone(), hash: self.hash.clone() }
     }
 }
 
@@ -135,6 +156,8 @@ pub(crate) struct RowChoice {
     from: End,
     /// Buckets with frequent rows, and how many rows more than usual they have.
     heavy: Vec<(u16, f64)>,
+    #[serde(skip)]
+    hash: SharedHash,
 }
 
 impl RowChoice {
@@ -143,7 +166,7 @@ impl RowChoice {
 
     /// About this share of the rows, with the copies of a row together: for statistics without weights.
     pub(crate) fn of_patterns(share: f64) -> Self {
-        Self { share, from: End::Low, heavy: Vec::new() }
+        Self { share, from: End::Low, heavy: Vec::new(), hash: SharedHash::default() }
     }
 
     /// The factor of the weight of a row that is chosen.
@@ -174,12 +197,12 @@ impl RowChoice {
 pub(crate) struct Chooser {
     choice: RowChoice,
     excess: Vec<f64>,
-    hash: ContentHash,
+    hash: Arc<ContentHash>,
 }
 
 impl Chooser {
-    pub(crate) fn new(choice: RowChoice, schema: &Schema) -> Self {
-        Self { excess: choice.excess(), hash: ContentHash::new(schema), choice }
+    pub(crate) fn new(choice: &RowChoice, schema: &Schema) -> Self {
+        Self { excess: choice.excess(), hash: choice.hash.of(schema), choice: choice.clone() }
     }
 
     /// The chosen rows of a batch, as a batch that begins at the given row; `None` if there are none.
@@ -207,7 +230,7 @@ pub(crate) struct ChosenRows<'a> {
 
 impl<'a> ChosenRows<'a> {
     pub(crate) fn new(source: &'a mut dyn BatchSource, choice: RowChoice) -> Self {
-        let chooser = Chooser::new(choice, source.schema());
+        let chooser = Chooser::new(&choice, source.schema());
         Self { source, chooser, n_passed: 0 }
     }
 }

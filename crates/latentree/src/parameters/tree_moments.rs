@@ -164,7 +164,7 @@ impl Accumulator for TreeMoments {
     fn observe(&mut self, batch: &Batch) -> Result<()> {
         self.summary.observe(batch)?;
         let Some(others) = &self.plan.others else { return self.summaries.observe(batch) };
-        let chosen = Chooser::new(others.clone(), &self.plan.schema).chosen(batch, batch.first_row);
+        let chosen = Chooser::new(others, &self.plan.schema).chosen(batch, batch.first_row);
         chosen.map_or(Ok(()), |chosen| self.summaries.observe(&chosen))
     }
 
