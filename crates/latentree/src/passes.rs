@@ -1,11 +1,11 @@
-//! Passes over rows that are elsewhere.
+//! Passes over rows that are held elsewhere.
 //!
-//! All that learning knows of rows is what passes collect: accumulators that go out empty, as bytes with a name and a version, and come back
-//! having seen all rows. Whoever holds a part of the rows calls [`observe`], whoever coordinates calls [`merge`], and
-//! [`RemoteRows`](crate::data::RemoteRows) makes the two look like rows to learn from.
+//! Learning sees rows only through what passes collect. A pass is an accumulator that is sent out empty, as bytes with a name
+//! and a version, and comes back after it has seen all rows. Whoever holds part of the rows calls [`observe`], whoever
+//! coordinates calls [`merge`], and [`RemoteRows`](crate::data::RemoteRows) presents the two as rows to learn from.
 //!
-//! Counts do not depend on how rows are split, sums do up to rounding; the same pieces in the same order give the same bytes.
-//! A new pass is an [`Accumulator`] with a name, and a line in the registry below.
+//! Counts do not depend on how rows are split, and sums only up to rounding; the same pieces in the same order give the same
+//! bytes. A new pass is an [`Accumulator`] with a name, and a line in the registry below.
 
 use crate::coordinates::Coordinates;
 use crate::coordinates::compressed::Compressed;
@@ -55,13 +55,13 @@ const REGISTRY: &[Entry] = &[
     Entry::of::<PrivateTriples>(),
 ];
 
-/// Passes whose answers hold rows, or tell which there are.
+/// Passes whose answers contain rows, or reveal which rows exist.
 const MOVE_ROWS: [&str; 4] = [Sample::NAME, Codes::NAME, Patterns::NAME, RowCounts::NAME];
 
-/// Shows the sums of a pass, and writes it with what was made of them.
+/// Visits the sums of a pass, and writes the pass with the changes made to them.
 type VisitSums = fn(&Wire<'_>, bool, &mut dyn FnMut(Sums<'_>)) -> Result<Vec<u8>>;
 
-/// A pass, and what is done with it.
+/// A pass and its operations.
 struct Entry {
     name: &'static str,
     version: u32,
@@ -91,12 +91,13 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     REGISTRY.iter().map(|entry| entry.name)
 }
 
-/// Runs a pass over the rows of a source; the pass when it has seen them. Passes that give rows away, such as [`Sample`], and passes over some of the
-/// rows are refused: only those who run tasks ([`task`]) for a learner of their own answer them.
+/// Runs a pass over the rows of a source, and returns the pass after it has seen them. Passes that reveal rows, such as
+/// [`Sample`], and passes over a subset of the rows are refused: they are only answered within tasks ([`task`]) that someone
+/// runs for a learner of their own.
 ///
 /// # Errors
-/// [`Error::Format`] if the bytes are cut or changed or name a pass that is not known, [`Error::Version`] if another version of the program made
-/// them, [`Error::Mismatch`] if the rows have other columns, those of the source and of the pass.
+/// [`Error::Format`] if the bytes are truncated or changed or name an unknown pass, [`Error::Version`] if another version of
+/// the program wrote them, [`Error::Mismatch`] if the rows have other columns, and errors of the source and of the pass.
 pub fn observe(pass: &[u8], rows: &mut dyn BatchSource) -> Result<Vec<u8>> {
     if let Some(view) = View::read(pass)? {
         return Err(invalid(format!("the pass asks for {:?}, not for sums over all rows, and is refused", view.name)));
@@ -108,7 +109,7 @@ pub fn observe(pass: &[u8], rows: &mut dyn BatchSource) -> Result<Vec<u8>> {
     observe_any(pass, rows)
 }
 
-/// As [`observe`], for passes that give rows away, too.
+/// The same as [`observe`], but also answers passes that reveal rows.
 pub(crate) fn observe_any(pass: &[u8], rows: &mut dyn BatchSource) -> Result<Vec<u8>> {
     if let Some(view) = View::read(pass)? {
         return match view.name {
@@ -129,11 +130,12 @@ pub(crate) fn observe_any(pass: &[u8], rows: &mut dyn BatchSource) -> Result<Vec
     (entry.observe)(&wire, rows)
 }
 
-/// Joins what a pass has seen of parts of the rows: neighbours first, then what came of them, so that the order of sums follows from the
-/// pieces alone. Give the pieces in the same order, and the bytes are the same.
+/// Merges a pass over parts of the rows: first neighbouring pieces, then the results, so that the order of summation depends
+/// only on the pieces. The same pieces in the same order give the same bytes.
 ///
 /// # Errors
-/// As [`observe`]; [`Error::Mismatch`] if the pieces are of different passes; [`Error::Option`] if there are none.
+/// The same as for [`observe`]; [`Error::Mismatch`] if the pieces belong to different passes; [`Error::Option`] if there are
+/// none.
 pub fn merge<B: AsRef<[u8]>>(pieces: &[B]) -> Result<Vec<u8>> {
     let wires = pieces.iter().map(|piece| Wire::read(without_views(piece.as_ref())?)).collect::<Result<Vec<_>>>()?;
     let first = wires.first().ok_or_else(|| Error::option("pieces", "there are none to merge"))?;
@@ -149,10 +151,11 @@ pub fn merge<B: AsRef<[u8]>>(pieces: &[B]) -> Result<Vec<u8>> {
     (entry.merge)(&wires)
 }
 
-/// Visits the sums of a pass, which may be changed, and gives it back; with `align`, in the shape that all of its parts have.
+/// Visits the sums of a pass, which may be changed, and returns the pass; with `align`, in the shape shared by all of its
+/// parts.
 ///
 /// # Errors
-/// As [`observe`]; [`Error::Option`] if merging the pass does more than to add numbers.
+/// The same as for [`observe`]; [`Error::Option`] if merging the pass does more than add numbers.
 pub(crate) fn visit_sums(pass: &[u8], align: bool, visit: &mut dyn FnMut(Sums<'_>)) -> Result<Vec<u8>> {
     let wire = Wire::read(without_views(pass)?)?;
     (Entry::find(&wire)?.sums)(&wire, align, visit)
@@ -161,7 +164,7 @@ pub(crate) fn visit_sums(pass: &[u8], align: bool, visit: &mut dyn FnMut(Sums<'_
 /// The name of a pass that this program knows.
 ///
 /// # Errors
-/// As [`observe`].
+/// The same as for [`observe`].
 pub(crate) fn name_of(pass: &[u8]) -> Result<&'static str> {
     Entry::find(&Wire::read(without_views(pass)?)?).map(|entry| entry.name)
 }

@@ -1,4 +1,4 @@
-//! The file of a classifier: JSON with the documents of its models.
+//! The file format of a classifier: JSON with the documents of its models.
 //!
 //! ```json
 //! {"format": "latentree", "version": 2, "minimum_version": 2, "kind": "classifier", "checksum": "fnv1a64:…",
@@ -15,16 +15,16 @@ use crate::error::{Error, Place, Result, Shortened};
 use crate::format::ModelFile;
 
 const FORMAT: &str = "latentree classifier";
-/// Version of the file, and of the reader that it needs.
+/// The file format version, and the minimum version of a reader.
 const VERSION: u64 = 2;
-/// Longest file.
+/// Maximum size of a file.
 const MAX_BYTES: u64 = 1 << 28;
 
 fn fault(problem: impl Into<String>) -> Error {
     Error::format(Place::default(), FORMAT, problem)
 }
 
-/// A hash of the document without its own field; keys of a value are sorted.
+/// A hash of the document without its checksum field; keys of a value are sorted.
 fn checksum(document: &Value) -> String {
     let mut bare = document.clone();
     if let Some(fields) = bare.as_object_mut() {
@@ -38,7 +38,7 @@ fn checksum(document: &Value) -> String {
 }
 
 impl Classifier {
-    /// The text of its file.
+    /// The content of its file.
     ///
     /// # Errors
     /// [`Error::Data`] if a model is too large for a file.
@@ -61,10 +61,10 @@ impl Classifier {
         Ok(document.to_string() + "\n")
     }
 
-    /// Writes the file, or nothing when something fails; `.gz` and `.zst` endings compress.
+    /// Writes the file, or nothing if something fails; `.gz` and `.zst` endings compress.
     ///
     /// # Errors
-    /// [`Error::Io`]; as [`to_json_string`](Self::to_json_string).
+    /// [`Error::Io`], and the same as for [`to_json_string`](Self::to_json_string).
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let (path, text) = (path.as_ref(), self.to_json_string()?);
         if text.len() as u64 > MAX_BYTES {
@@ -79,8 +79,8 @@ impl Classifier {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] that names the field at fault; [`Error::Version`] for a file of a later version; as
-    /// [`Classifier::new`].
+    /// [`Error::Io`]; [`Error::Format`] naming the invalid field; [`Error::Version`] for a file of a later version; and the
+    /// same as for [`Classifier::new`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let mut bytes = Vec::new();
@@ -91,7 +91,7 @@ impl Classifier {
     /// Reads a file from its (uncompressed) bytes.
     ///
     /// # Errors
-    /// As [`read`](Self::read), with no file named.
+    /// The same as for [`read`](Self::read), without the name of a file.
     pub fn read_from(bytes: &[u8]) -> Result<Self> {
         if bytes.len() as u64 > MAX_BYTES {
             return Err(fault(format!("larger than {} MiB, the limit of a file", MAX_BYTES >> 20)));

@@ -11,22 +11,22 @@ use crate::error::{Error, Result, Shortened};
 use crate::learn::Learning;
 use crate::observer::{Observer, Unwarned};
 
-/// How well one fold's labels were found by what was learned from the others.
+/// How well the labels of one fold were predicted by a classifier learned from the others.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FoldResult {
-    /// Labels of the classifier.
+    /// The labels of the classifier.
     pub labels: Vec<String>,
-    /// What was found.
+    /// The predictions compared with the true labels.
     pub results: Results,
 }
 
 impl Classifier {
-    /// Learns from all folds of the rows but one, and finds the labels of that one, for each fold. Labels are spread evenly
-    /// over the folds, rows of a label at random.
+    /// For each fold, learns from all other folds and predicts the labels of this one. Each label is spread evenly over the
+    /// folds, and its rows are assigned at random.
     ///
     /// # Errors
-    /// As [`learn`](Self::learn); [`Error::Option`] if a label has fewer rows than there are folds.
+    /// The same as for [`learn`](Self::learn), and [`Error::Option`] if a label has fewer rows than there are folds.
     pub fn cross_validate(
         rows: &Dataset,
         target: &str,
@@ -69,7 +69,7 @@ impl Classifier {
         let mut found = Vec::with_capacity(n_folds);
         for fold in 0..n_folds {
             let learned = Split::new(rows, target, |row| fold_of[row as usize] != fold && fold_of[row as usize] != usize::MAX)?;
-            // What is to be said of the models is said of those of all rows.
+            // Warnings are issued only for the models learned from all rows.
             let classifier = learned.learned(target, learning, &Unwarned(observer))?.classifier;
             let held_out = rows.rows_where(|row| fold_of[row as usize] == fold);
             found.push(FoldResult { labels: classifier.labels.clone(), results: classifier.evaluate(&held_out, None)? });

@@ -1,4 +1,4 @@
-//! A classifier from rows.
+//! Learns a classifier from rows.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::observer::Observer;
 pub struct LearnedClassifier {
     /// The classifier.
     pub classifier: Classifier,
-    /// What was learned for each label.
+    /// The learned model of each label.
     pub learned: Vec<Learned>,
-    /// Rows of each label.
+    /// Number of rows with each label.
     pub rows: Vec<u64>,
-    /// Rows without a label, which were not learned from.
+    /// Number of rows without a label, which were not used.
     pub dropped: u64,
 }
 
-/// Hands on everything; warnings say which label they are about.
+/// Forwards everything, and prefixes warnings with the label they concern.
 struct OfLabel<'a> {
     label: &'a str,
     observer: &'a dyn Observer,
@@ -88,7 +88,7 @@ pub(super) fn target_column(schema: &Schema, target: &str) -> Result<ColIx> {
     }
 }
 
-/// The place of each label of the target among those of a classifier.
+/// For each label of the target, its index among the labels of a classifier.
 pub(super) fn label_places(schema: &Schema, target: ColIx, labels: &[String]) -> Vec<Option<usize>> {
     let own = schema.column(target).kind.labels().unwrap_or_default();
     own.iter().map(|label| labels.iter().position(|it| it == label)).collect()
@@ -108,7 +108,7 @@ fn without(schema: &Schema, target: ColIx) -> Result<Schema> {
 }
 
 impl Split {
-    /// Rows for which `keep` says so, by their label.
+    /// Splits the rows for which `keep` returns true by their label.
     pub(super) fn new(rows: &Dataset, target: &str, mut keep: impl FnMut(u64) -> bool) -> Result<Self> {
         let column = target_column(rows.schema(), target)?;
         let schema = Arc::new(without(rows.schema(), column)?);
@@ -145,7 +145,7 @@ impl Split {
         })
     }
 
-    /// Learns a model of each label.
+    /// Learns a model for each label.
     pub(super) fn learned(self, target: &str, learning: &Learning, observer: &dyn Observer) -> Result<LearnedClassifier> {
         let total: f64 = self.weights.iter().sum();
         let mut learned = Vec::with_capacity(self.labels.len());
@@ -173,7 +173,8 @@ impl Classifier {
     /// Learns a model for each label of a target column. Rows without a label are dropped.
     ///
     /// # Errors
-    /// [`Error::Option`] if the target is not a column of labels or has fewer than two in the rows; those of [`Learning::run`].
+    /// [`Error::Option`] if the target is not a column of labels or has fewer than two labels in the rows, and the same as
+    /// for [`Learning::run`].
     pub fn learn(rows: &Dataset, target: &str, learning: &Learning, observer: &dyn Observer) -> Result<LearnedClassifier> {
         Split::new(rows, target, |_| true)?.learned(target, learning, observer)
     }

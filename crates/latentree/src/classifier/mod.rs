@@ -1,7 +1,7 @@
-//! Classification: a model of the columns for each label of a target column, and Bayes' rule.
+//! Classification: a model of the columns for each label of a target column, combined by Bayes' rule.
 //!
-//! The models are learned apart, by any options of [`learn`](crate::learn); their trees may differ. The probability of a label
-//! is its prior times the probability of the row under its model, divided by the sum over all labels.
+//! The models are learned separately, with any options of [`learn`](crate::learn); their trees may differ. The probability of
+//! a label is its prior times the probability of the row under its model, divided by the sum over all labels.
 //!
 //! # Example
 //! ```
@@ -18,10 +18,12 @@
 //! // Rows of the one kind repeat their cells, those of the other alternate.
 //! let cell = |row: usize, column: usize| ((row / 2 + column * (row % 2)) % 2) as u8;
 //! let mut columns = vec![ColumnData::Codes8((0..400).map(|row| (row % 2) as u8).collect())];
-//! columns.extend((0..4).map(|column| ColumnData::Codes8((0..400).map(|row| if row % 7 == column { 0 } else { cell(row, column)
-//! }).collect()))); let rows = Dataset::from_columns(Arc::new(schema.build()?), columns, None)?; let learning =
-//! Learning::new().structure(LearnerName::Chain).parameters(ParameterMethod::Spectral); let classifier =
-//! Classifier::learn(&rows, "kind", &learning, &Silent)?.classifier; let results = classifier.evaluate(&rows, None)?;
+//! let noisy = |row: usize, column: usize| if row % 7 == column { 0 } else { cell(row, column) };
+//! columns.extend((0..4).map(|column| ColumnData::Codes8((0..400).map(|row| noisy(row, column)).collect())));
+//! let rows = Dataset::from_columns(Arc::new(schema.build()?), columns, None)?;
+//! let learning = Learning::new().structure(LearnerName::Chain).parameters(ParameterMethod::Spectral);
+//! let classifier = Classifier::learn(&rows, "kind", &learning, &Silent)?.classifier;
+//! let results = classifier.evaluate(&rows, None)?;
 //! assert!(results.accuracy() > 0.9);
 //! # Ok::<(), latentree::Error>(())
 //! ```
@@ -55,10 +57,10 @@ pub struct Classifier {
     models: Vec<ModelFile>,
 }
 
-/// Labels that were found beside those that are true.
+/// Predicted labels compared with true ones.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Results {
-    /// Rows of each true label (row) that were given each label (column).
+    /// Number of rows with each true label (row) that were assigned each label (column).
     pub confusion: Vec<Vec<u64>>,
 }
 
@@ -69,7 +71,7 @@ impl Results {
         self.confusion.iter().flatten().sum()
     }
 
-    /// Share of the rows with their true label.
+    /// Share of the rows that were assigned their true label.
     #[must_use]
     pub fn accuracy(&self) -> f64 {
         let right: u64 = self.confusion.iter().enumerate().map(|(ix, row)| row[ix]).sum();
@@ -96,11 +98,11 @@ impl std::fmt::Debug for Classifying<'_> {
 }
 
 impl Classifier {
-    /// A classifier of these parts.
+    /// Builds a classifier from its parts.
     ///
     /// # Errors
-    /// [`Error::Data`] if there are fewer than two labels, their numbers do not agree, priors are no distribution, or a model
-    /// is a tree alone; [`Error::Mismatch`] if the models have different columns.
+    /// [`Error::Data`] if there are fewer than two labels, the numbers of labels, priors and models differ, the priors are
+    /// not a distribution, or a model is only a tree; [`Error::Mismatch`] if the models have different columns.
     pub fn new(target: String, labels: Vec<String>, priors: Vec<f64>, models: Vec<ModelFile>) -> Result<Self> {
         let fault = |problem: &str| Err(Error::data(Place::default(), problem));
         if labels.len() < 2 || labels.len() != priors.len() || labels.len() != models.len() {
@@ -138,7 +140,7 @@ impl Classifier {
         &self.labels
     }
 
-    /// The share of each label in the rows that were learned from.
+    /// The share of each label in the training rows.
     #[must_use]
     pub fn priors(&self) -> &[f64] {
         &self.priors
@@ -150,13 +152,13 @@ impl Classifier {
         &self.models
     }
 
-    /// The columns that labels are predicted from.
+    /// The columns from which labels are predicted.
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {
         schema_of(&self.models[0]).expect("a classifier's models have columns")
     }
 
-    /// The same columns with the target after them.
+    /// The same columns, followed by the target.
     ///
     /// # Errors
     /// [`Error::Data`] if a column has the name of the target.
@@ -173,10 +175,10 @@ impl Classifier {
         builder.scalar(&self.target, Kind::Categorical { labels: self.labels.clone() }).build()
     }
 
-    /// Compiles the models; other priors than those of the rows may be given.
+    /// Compiles the models, optionally with priors other than those of the training rows.
     ///
     /// # Errors
-    /// [`Error::Option`] if the priors are no distribution over the labels.
+    /// [`Error::Option`] if the priors are not a distribution over the labels.
     pub fn classifying(&self, priors: Option<&[f64]>) -> Result<Classifying<'_>> {
         let priors = priors.unwrap_or(&self.priors);
         if priors.len() != self.labels.len() {
@@ -194,8 +196,8 @@ impl Classifier {
         Ok(Classifying { classifier: self, models, ln_priors: priors.iter().map(|p| p.ln()).collect() })
     }
 
-    /// The labels of rows that have the target column beside the model's columns, as
-    /// [`schema_with_target`](Self::schema_with_target) says or in another order.
+    /// Predicts the labels of rows that also have the target column, as in [`schema_with_target`](Self::schema_with_target)
+    /// or in another order, and compares them with the true ones.
     ///
     /// # Errors
     /// [`Error::Data`] if there is no target column; [`Error::Mismatch`] if other columns differ.
@@ -218,7 +220,7 @@ impl Classifier {
 }
 
 impl Classifying<'_> {
-    /// For every row of a batch of the models' columns the probability of every label.
+    /// The probability of each label for each row of a batch with the models' columns.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the batch has other columns.
@@ -234,7 +236,7 @@ impl Classifying<'_> {
         }
         for chances in out.chunks_exact_mut(n) {
             let largest = chances.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            // Impossible by all models: what is known is the prior.
+            // Impossible under all models: only the prior is known.
             let chance =
                 |(ix, value): (usize, &f64)| if largest.is_finite() { (value - largest).exp() } else { self.ln_priors[ix].exp() };
             let weights: Vec<f64> = chances.iter().enumerate().map(chance).collect();
@@ -245,7 +247,7 @@ impl Classifying<'_> {
     }
 }
 
-/// The most probable label, the first of equals.
+/// The most probable label, the first one in case of ties.
 #[must_use]
 pub fn best(chances: &[f64]) -> usize {
     chances.iter().enumerate().fold((0, f64::NEG_INFINITY), |top, (ix, &p)| if p > top.1 { (ix, p) } else { top }).0

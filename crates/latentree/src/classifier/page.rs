@@ -1,11 +1,11 @@
-//! The page of a classifier: the labels that rows were given, and the tree of each label.
+//! The page of a classifier: the labels assigned to rows, and the tree of each label.
 
 use std::fmt::Write as _;
 
 use super::{Classifier, Results};
 use crate::report::{document, escaped, table, tree_text};
 
-/// The page of a classifier, as HTML; with results, their confusion matrix.
+/// The page of a classifier as HTML, with a confusion matrix if there are results.
 #[must_use]
 pub fn classifier_page(classifier: &Classifier, results: Option<&Results>, title: &str) -> String {
     let mut body = String::new();

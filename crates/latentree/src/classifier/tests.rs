@@ -9,7 +9,7 @@ use crate::learn::{Learning, ParameterMethod};
 use crate::simulate::{ParameterFamily, Shape, Simulation};
 use crate::structure::LearnerName;
 
-/// Rows of three models with their number as a column, some of them without.
+/// Rows of three models with the number of the model as a column, which is missing in some rows.
 fn rows(n: usize) -> (Dataset, Vec<crate::LatentTree>) {
     let family = ParameterFamily::Categorical { states: 4, hidden_states: 2, separation: 0.6 };
     let models: Vec<_> = (0..3).map(|seed| Simulation::new(Shape::Star, 6).family(family).seed(seed).model().unwrap()).collect();
@@ -48,7 +48,7 @@ fn labels_are_found_about_as_well_as_by_the_true_models() {
         let text = learned.classifier.to_json_string().unwrap();
         assert_eq!(Classifier::read_from(text.as_bytes()).unwrap(), learned.classifier);
         assert!(Classifier::read_from(text.replacen("\"priors\":[0.3", "\"priors\":[0.4", 1).as_bytes()).is_err());
-        // A prior of one label alone leaves that one.
+        // A prior on a single label selects that label.
         let classifying = learned.classifier.classifying(Some(&[0.0, 1.0, 0.0])).unwrap();
         let chances = classifying.probabilities(&super::without_column(&rows.batches()[0], crate::ColIx::new(6))).unwrap();
         assert!(chances.chunks(3).all(|row| best(row) == 1 && (row[1] - 1.0).abs() < 1e-12));
@@ -66,7 +66,7 @@ fn folds_hold_every_row_once_and_have_about_the_accuracy_of_new_rows() {
     let folds = Classifier::cross_validate(&rows, "class", 5, &learning, &Silent).unwrap();
     assert_eq!(folds.iter().map(|fold| fold.results.rows()).sum::<u64>(), 882);
     let mean = folds.iter().map(|fold| fold.results.accuracy()).sum::<f64>() / 5.0;
-    // Of 882 rows, three standard errors are 0.05.
+    // For 882 rows, three standard errors are 0.05.
     assert!(mean > by_truth - 0.1 && mean < by_truth + 0.05, "{mean} {by_truth}");
     assert!(
         Classifier::cross_validate(&rows, "class", 400, &learning, &Silent).unwrap_err().to_string().contains("fewer than 400")
@@ -83,7 +83,7 @@ fn warnings_name_the_label_whose_model_they_are_about() {
         }
     }
     let (rows, _) = rows(200);
-    // Columns of four labels do not have nine dimensions.
+    // Columns with four labels do not have nine dimensions.
     let learning = Learning::new().structure(LearnerName::Chain).parameters(ParameterMethod::Spectral).hidden_states(Some(9));
     let heard = Heard(std::sync::Mutex::new(Vec::new()));
     Classifier::learn(&rows, "class", &learning, &heard).unwrap();

@@ -1,4 +1,5 @@
-//! Two clusters as distributions with a centre each, and what follows: which one a row belongs to, and what a split gains.
+//! Two clusters as distributions with a centre each: which one a row belongs to, and how much a split improves the
+//! likelihood.
 
 use rayon::prelude::*;
 
@@ -7,30 +8,30 @@ use crate::mixture::MixtureFamily;
 use crate::model::features::{Features, Source};
 use crate::model::{Linear, SplitRule};
 
-/// Most passes of EM over the rows of a node.
+/// Maximum number of EM passes over the rows of a node.
 const PASSES: usize = 100;
-/// Mean change of the rows' posteriors in a pass at which EM ends.
+/// Mean change of the rows' posteriors per pass below which EM stops.
 const TOLERANCE: f64 = 1e-4;
-/// Share of a feature's variance in the node that clusters keep at least.
+/// Minimum variance of a number within a cluster, as a share of its variance in all rows: numbers are standardised.
 const LEAST_VARIANCE: f64 = 1e-6;
 
-/// How a column is distributed in a cluster.
+/// The distribution of a column within a cluster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Part {
     /// A share of all words.
     Share,
     /// A Poisson count.
     Rate,
-    /// Indicators of the labels of a column, this many.
+    /// Indicators of the labels of a column; this many features.
     Labels(usize),
-    /// A normal number.
+    /// A normally distributed number.
     Normal,
 }
 
-/// How the features of a family are distributed.
+/// The distributions of the features of a family.
 #[derive(Debug, Clone)]
 pub(super) struct Likelihood {
-    /// The first feature of every column, and how it is distributed.
+    /// The first feature of each column, and its distribution.
     parts: Vec<(usize, Part)>,
     n_features: usize,
 }
@@ -63,11 +64,11 @@ impl Likelihood {
         self.parts.iter().any(|it| it.1 == Part::Normal)
     }
 
-    /// Sums over some rows, each times `share(row)` of the place among them.
+    /// Sums over some rows; `shares`, if given, multiplies each row by the share at the same place in the list.
     pub(super) fn sums(&self, table: &Table, rows: &[u32], shares: Option<&[f64]>) -> Sums {
         let d = self.n_features;
         let with_squares = self.is_normal();
-        // Rows are known by their place in the list: shares are looked up there.
+        // Rows are identified by their place in the list, because shares are stored in that order.
         let places: Vec<u32> = (0..rows.len() as u32).collect();
         let size = 1 + d * (1 + usize::from(with_squares));
         let vectors = table.vectors();
@@ -86,7 +87,7 @@ impl Likelihood {
         Sums { weight: sums[0], first: sums[1..=d].to_vec(), squares }
     }
 
-    /// The largest log-likelihood of rows with these sums, up to what does not depend on how rows are split.
+    /// The maximum log-likelihood of rows with these sums, up to terms that do not depend on the split.
     pub(super) fn largest(&self, sums: &Sums) -> f64 {
         let entropy = |count: f64, total: f64| if count > 0.0 && total > 0.0 { count * (count / total).ln() } else { 0.0 };
         let words: f64 = self.parts.iter().filter(|it| it.1 == Part::Share).map(|it| sums.first[it.0]).sum();
@@ -108,13 +109,13 @@ impl Likelihood {
         (sums.squares[feature] / sums.weight - mean * mean).max(LEAST_VARIANCE)
     }
 
-    /// Parameters that a cluster has: features that are not always zero.
+    /// Number of parameters of a cluster: its features that are not always zero.
     pub(super) fn n_parameters(&self, sums: &Sums) -> f64 {
         let normal: f64 = self.parts.iter().map(|it| f64::from(u8::from(it.1 == Part::Normal))).sum();
         sums.first.iter().filter(|sum| **sum != 0.0).count() as f64 + normal
     }
 
-    /// The log-ratio of two clusters of these sums, drawn towards all rows of the node by as much as one row of them would.
+    /// The log-ratio of two clusters with these sums, shrunk towards the whole node as one additional average row would.
     pub(super) fn rule(&self, all: &Sums, sides: [&Sums; 2]) -> SplitRule {
         let mean = |sums: &Sums, feature: usize| {
             let one = all.first[feature] / all.weight;
@@ -148,7 +149,7 @@ impl Likelihood {
                 }
                 Part::Normal => {
                     let [a, b] = sides.map(|side| side.first[feature] / side.weight);
-                    // One variance for both sides, so that the border is a plane.
+                    // Both sides share one variance, so that the boundary is a hyperplane.
                     let within =
                         sides.map(|side| side.squares[feature] - side.first[feature].powi(2) / side.weight).iter().sum::<f64>();
                     let variance = (within / (sides[0].weight + sides[1].weight)).max(LEAST_VARIANCE);
@@ -160,7 +161,7 @@ impl Likelihood {
         SplitRule::Posterior { log_ratio: Linear { offset, factors } }
     }
 
-    /// Refines two clusters by EM from a first assignment of rows (1 to the first side).
+    /// Refines two clusters by EM, starting from an assignment of the rows (1 means the first side).
     pub(super) fn refine(&self, table: &Table, rows: &[u32], all: &Sums, mut shares: Vec<f64>) -> Option<SplitRule> {
         let vectors = table.vectors();
         let mut rule = None;

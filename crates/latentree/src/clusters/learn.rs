@@ -1,4 +1,4 @@
-//! The hierarchy: which node is split next, and what is known of each.
+//! Grows the hierarchy: chooses the next node to split, and describes each node.
 
 use std::sync::Arc;
 
@@ -17,26 +17,26 @@ use crate::model::{ClusterNode, ClusterTree, Provenance, SplitRule};
 use crate::moments::{Accumulator, Summary, fold};
 use crate::observer::Observer;
 
-/// Relevant features of a node that are told.
+/// Number of relevant features reported per node.
 const RELEVANT: usize = 10;
 
-/// What was found.
+/// A fitted hierarchy of clusters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterFit {
     /// The hierarchy.
     pub model: ClusterTree,
-    /// The leaf of every row: its place among the model's nodes.
+    /// The leaf of each row, as an index into the model's nodes.
     pub labels: Vec<usize>,
-    /// The family by which gains were judged.
+    /// The family used to compute gains.
     pub family: MixtureFamily,
-    /// How sides were told apart.
+    /// How the two sides of a split were separated.
     pub method: SplitMethod,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
 impl ClusterFit {
-    /// Everything but the rules and the labels, as the command line prints it with `--json`.
+    /// Everything except the rules and the labels, as printed by the command line with `--json`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let nodes = self.model.nodes();
@@ -55,7 +55,7 @@ impl ClusterFit {
     }
 }
 
-/// A leaf, and what splitting it would give.
+/// A leaf and its best split, if any.
 struct Leaf {
     node: usize,
     depth: usize,
@@ -75,8 +75,8 @@ struct Split {
 /// Splits rows into a hierarchy of clusters.
 ///
 /// # Errors
-/// [`Error::Option`] if the family does not suit the columns, [`Error::Data`] if rows cannot be clustered, those of the rows, and
-/// [`Error::Cancelled`].
+/// [`Error::Option`] if the family does not fit the columns, [`Error::Data`] if the rows cannot be clustered, any error from
+/// reading the rows, and [`Error::Cancelled`].
 ///
 /// # Example
 /// ```
@@ -103,7 +103,9 @@ pub fn fit_clusters(rows: &dyn Rows, options: &ClusterOptions, observer: &dyn Ob
     let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(&schema)), observer)?.finish()?;
     check(&summary, family)?;
     let has_numbers = schema.columns().iter().any(|column| column.kind == Kind::Continuous);
-    let scaling = if family == MixtureFamily::Categorical { Scaling::Standardised } else { Scaling::None };
+    // Clusters of numbers must not depend on their units.
+    let is_standardised = matches!(family, MixtureFamily::Categorical | MixtureFamily::Gaussian);
+    let scaling = if is_standardised { Scaling::Standardised } else { Scaling::None };
     let features = Features::new(&schema, scaling, &summary);
     let table = Table::read(rows, &features, observer)?;
     let likelihood = Likelihood::new(&features, family);
@@ -215,7 +217,7 @@ impl Growth<'_> {
         splits.reduce(|best, other| if other.gain > best.gain { other } else { best })
     }
 
-    /// What a rule makes of rows; `None` if a side is too small.
+    /// Splits rows by a rule. `None` if a side is too small.
     fn split_by(&self, mut rule: SplitRule, rows: &[u32], all: &Sums) -> Option<Split> {
         let Splitter { table, likelihood, .. } = &self.splitter;
         let vectors = table.vectors();
@@ -224,7 +226,7 @@ impl Growth<'_> {
             [first, second]
         };
         let mut sides = divide(&rule);
-        // The larger side first, so that names do not depend on signs.
+        // The larger side comes first, so that names do not depend on arbitrary signs.
         let weight = |side: &[u32]| side.iter().map(|&row| vectors.weight(row as usize)).sum::<f64>();
         if weight(&sides[1]) > weight(&sides[0]) {
             rule = match rule {

@@ -1,4 +1,4 @@
-//! What is asked of a hierarchy.
+//! Options for hierarchical clustering.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,27 +6,27 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::mixture::MixtureFamily;
 
-/// How far rows are split.
+/// When to stop splitting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Extent {
-    /// To this many levels, of which all rows are the first: up to 2^(depth − 1) leaves.
+    /// At this number of levels, counting all rows as the first: up to 2^(depth − 1) leaves.
     Depth(usize),
-    /// To this many leaves, the split with the largest gain first.
+    /// At this number of leaves; the split with the largest gain comes first.
     Leaves(usize),
-    /// As long as splits raise BIC.
+    /// When no split improves BIC.
     Auto,
 }
 
-/// Most levels, and most leaves.
+/// Maximum number of levels, and of leaves.
 const MOST_DEPTH: usize = 32;
 const MOST_LEAVES: usize = 100_000;
 
 impl Extent {
-    /// So many levels.
+    /// Parses a number of levels.
     ///
     /// # Errors
-    /// [`Error::Option`] if it is not from 1 to 32.
+    /// [`Error::Option`] if it is not a number from 1 to 32.
     pub fn depth(text: &str) -> Result<Self> {
         match text.parse() {
             Ok(depth) if (1..=MOST_DEPTH).contains(&depth) => Ok(Self::Depth(depth)),
@@ -34,10 +34,10 @@ impl Extent {
         }
     }
 
-    /// So many leaves, or `auto`.
+    /// Parses a number of leaves, or `auto`.
     ///
     /// # Errors
-    /// [`Error::Option`] if it is neither a number from 1 nor `auto`.
+    /// [`Error::Option`] if it is neither a positive number nor `auto`.
     pub fn leaves(text: &str) -> Result<Self> {
         match text.parse() {
             Ok(leaves) if (1..=MOST_LEAVES).contains(&leaves) => Ok(Self::Leaves(leaves)),
@@ -47,7 +47,7 @@ impl Extent {
     }
 }
 
-/// How two sides are told apart.
+/// How the two sides of a split are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SplitMethod {
@@ -59,7 +59,7 @@ pub enum SplitMethod {
 }
 
 impl SplitMethod {
-    /// The name users write.
+    /// The name used in options and files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -87,32 +87,32 @@ impl FromStr for SplitMethod {
     }
 }
 
-/// What is asked of a hierarchy.
+/// Options for hierarchical clustering.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterOptions {
-    /// How far rows are split.
+    /// When to stop splitting.
     pub extent: Extent,
-    /// How two sides are told apart.
+    /// How the two sides of a split are separated.
     pub method: SplitMethod,
-    /// Distribution of the rows of a cluster, for `sidiwo`, EM and the gain of a split; by default what the kinds of columns
-    /// suggest.
+    /// Distribution of the rows of a cluster, used by `sidiwo`, by EM and for the gain of a split; by default the one
+    /// suggested by the kinds of the columns.
     pub family: Option<MixtureFamily>,
     /// Whether EM refines each split.
     pub em: bool,
-    /// Rows that a cluster has at least.
+    /// Minimum number of rows in a cluster.
     pub min_size: usize,
-    /// The seed of the range finder.
+    /// Seed of the range finder.
     pub seed: u64,
 }
 
 impl ClusterOptions {
-    /// Splits so far, all else by default.
+    /// Default options with this stopping rule.
     #[must_use]
     pub fn new(extent: Extent) -> Self {
         Self { extent, method: SplitMethod::default(), family: None, em: false, min_size: 1, seed: 0 }
     }
 
-    /// Sets how two sides are told apart.
+    /// Sets how the two sides of a split are separated.
     #[must_use]
     pub fn method(mut self, method: SplitMethod) -> Self {
         self.method = method;
@@ -133,7 +133,7 @@ impl ClusterOptions {
         self
     }
 
-    /// Sets the rows that a cluster has at least.
+    /// Sets the minimum number of rows in a cluster.
     #[must_use]
     pub fn min_size(mut self, min_size: usize) -> Self {
         self.min_size = min_size.max(1);

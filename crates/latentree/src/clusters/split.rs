@@ -1,4 +1,4 @@
-//! One split: two directions from the moments of some rows.
+//! A single split: two directions from the moments of some rows.
 
 use super::SplitMethod;
 use super::centres::{Likelihood, Sums};
@@ -8,46 +8,46 @@ use crate::mixture::MixtureFamily;
 use crate::model::{Linear, SplitRule};
 use crate::tensor::two_component_angle;
 
-/// Rounds of the range finder, and the change at which it ends.
+/// Maximum number of rounds of the range finder, and the change below which it stops.
 const ROUNDS: usize = 30;
 const SETTLED: f64 = 1e-5;
-/// Features up to which the second moment of a node may be a matrix.
+/// Maximum number of features for which the second moment of a node may be a matrix.
 const MOST_DENSE: usize = 1000;
-/// Directions of numbers that are tried.
+/// Number of directions tried if there are continuous columns.
 const DIRECTIONS: usize = 3;
-/// What the second eigenvalue must exceed of the first.
+/// Minimum ratio of the second eigenvalue to the first.
 const SINGULAR: f64 = 1e-12;
 
-/// How rows are split.
+/// Finds splits of rows.
 pub(super) struct Splitter<'a> {
     pub(super) table: &'a Table,
     pub(super) likelihood: &'a Likelihood,
     pub(super) family: MixtureFamily,
     pub(super) method: SplitMethod,
-    /// Whether numbers are measured from the mean of the node.
+    /// Whether rows are centred at the mean of the node, as continuous columns require.
     pub(super) affine: bool,
     pub(super) em: bool,
     pub(super) seed: u64,
 }
 
-/// Two whitened coordinates of rows, `y = Wᵀ(x − m)`; where rows are measured from their mean, the second is 1.
+/// Two whitened coordinates of rows, `y = Wᵀ(x − m)`; if rows are centred, the second coordinate is 1.
 struct Plane {
-    /// W, two numbers for each feature.
+    /// W, two numbers per feature.
     whitener: Vec<[f64; 2]>,
     offsets: [f64; 2],
     values: [f64; 2],
 }
 
 impl Splitter<'_> {
-    /// Rules that may split these rows of the table: one, or one for each of a few directions of numbers; none if the moments
-    /// do not tell two sides apart.
+    /// Candidate rules for splitting these rows of the table: one, or one for each of a few directions if there are
+    /// continuous columns. Empty if the moments do not separate two sides.
     pub(super) fn rules(&self, rows: &[u32], all: &Sums) -> Vec<SplitRule> {
         let corrected = self.method == SplitMethod::Model && self.family.is_counts();
         let planes = if self.affine { self.affine_planes(rows, all) } else { self.plane(rows, corrected).into_iter().collect() };
         planes.iter().filter_map(|plane| self.rule(rows, all, plane, corrected)).collect()
     }
 
-    /// The rule of two coordinates.
+    /// The rule in a plane of two coordinates.
     fn rule(&self, rows: &[u32], all: &Sums, plane: &Plane, corrected: bool) -> Option<SplitRule> {
         let slices = self.slices(rows, plane, corrected, all);
         let (sine, cosine) = two_component_angle(&slices).sin_cos();
@@ -62,7 +62,7 @@ impl Splitter<'_> {
                 SplitRule::Alignment { sides: turn.map(side) }
             }
         };
-        // One direction of numbers rarely is the border of two clusters: EM turns it.
+        // A single direction is rarely the boundary of two clusters in continuous columns; EM rotates it.
         if !self.em && !self.affine {
             return Some(rule);
         }
@@ -83,7 +83,7 @@ impl Splitter<'_> {
         Some(Plane { whitener, offsets: [0.0; 2], values: [first, second] })
     }
 
-    /// The leading directions of the covariance, each with a constant.
+    /// The leading directions of the covariance, each paired with the constant.
     fn affine_planes(&self, rows: &[u32], all: &Sums) -> Vec<Plane> {
         let mean: Vec<f64> = all.first.iter().map(|sum| sum / all.weight).collect();
         let Some(leading) = self.leading(rows, DIRECTIONS, false, Some(&mean)) else { return Vec::new() };
@@ -97,7 +97,7 @@ impl Splitter<'_> {
         leading.values.iter().zip(&leading.vectors).filter(|it| *it.0 > least && *it.0 > 0.0).map(plane).collect()
     }
 
-    /// Leading eigenvectors of the second moment of rows, or of their covariance.
+    /// Leading eigenvectors of the second moment of the rows, or of their covariance.
     fn leading(&self, rows: &[u32], wanted: usize, corrected: bool, mean: Option<&[f64]>) -> Option<LeadingEigen> {
         let (d, table) = (self.table.n_features, self.table);
         let vectors = table.vectors();
@@ -117,7 +117,8 @@ impl Splitter<'_> {
             let n = vectors.features(row as usize).len();
             (sum.0 + n, sum.1 + n * n)
         });
-        // A round costs d² with the matrix, which costs the squares once, and twice the cells without.
+        // A round costs d² with the matrix, plus the sum of squares once to build it, and twice the number of cells without
+        // it.
         if d <= MOST_DENSE && d * d + squares / ROUNDS < 2 * cells {
             let dense = table.sums(rows, d * d, |vectors, row, weight, out| {
                 for (i, x) in vectors.row(row) {
@@ -164,7 +165,7 @@ impl Splitter<'_> {
     /// The whitened slices of the third moment, `[h₁₁, h₁₂, h₂₂]` for each feature.
     fn slices(&self, rows: &[u32], plane: &Plane, corrected: bool, all: &Sums) -> Vec<[f64; 3]> {
         let d = self.table.n_features;
-        // For each feature x_r y yᵀ (less what counts share with themselves) and x_r y; at the end y yᵀ.
+        // For each feature, x_r y yᵀ (minus the products of counts with themselves) and x_r y; at the end, y yᵀ.
         let sums = self.table.sums(rows, 5 * d + 3, |vectors, row, weight, out| {
             let mut y = plane.offsets;
             for (i, x) in vectors.row(row) {
@@ -201,7 +202,7 @@ impl Splitter<'_> {
                 slice[1] += 2.0 * m * w[0] * w[1] - s[0] * w[1] - w[0] * s[1];
                 slice[2] += 2.0 * (m * w[1] * w[1] - s[1] * w[1]);
             } else if self.affine {
-                // Features from their mean, too.
+                // The feature itself is centred as well.
                 let mean = m / all.weight;
                 slice.iter_mut().zip(squares).for_each(|(cell, square)| *cell -= mean * square);
             }
@@ -210,7 +211,8 @@ impl Splitter<'_> {
         sums[..5 * d].chunks_exact(5).enumerate().map(slice).collect()
     }
 
-    /// Pseudo-centres `E o_c / s_c` and their weights `s_c²`, with s by the first moment (Algorithm 3, step 4), as a rule.
+    /// The rule given by pseudo-centres `E o_c / s_c` with weights `s_c²`, where s follows from the first moment (Algorithm
+    /// 3, step 4).
     fn pseudo_centres(&self, plane: &Plane, turn: &[[f64; 2]; 2], all: &Sums) -> Option<SplitRule> {
         let mut along = [0.0; 2];
         for (w, sum) in plane.whitener.iter().zip(&all.first) {
@@ -224,7 +226,7 @@ impl Splitter<'_> {
         }
         let side = |c: usize| {
             let weight = all.weight * scales[c] * scales[c] / total;
-            // E = U S^(1/2) = W S, feature by feature; scaled so that the two centres add up to the sums of the node.
+            // E = U S^(1/2) = W S for each feature; scaled so that the two centres add up to the sums of the node.
             let mean = |i: usize| {
                 (plane.whitener[i][0] * plane.values[0] * turn[c][0] + plane.whitener[i][1] * plane.values[1] * turn[c][1])
                     / scales[c]

@@ -1,4 +1,4 @@
-//! All rows as vectors in memory, and sums over some of them.
+//! All rows as feature vectors in memory, and sums over subsets of them.
 
 use rayon::prelude::*;
 
@@ -8,14 +8,14 @@ use crate::memory::MemoryBudget;
 use crate::model::features::{FeatureRows, Features};
 use crate::observer::Observer;
 
-/// Rows below which sums are taken one after the other.
+/// Number of rows below which sums are computed sequentially.
 const FEW_ROWS: usize = 2048;
-/// Parts that rows are cut into for sums; never depends on the number of threads.
+/// Number of parts that rows are divided into for sums; never depends on the number of threads.
 const PARTS: usize = 8;
 
 /// Feature vectors of all rows.
 pub(super) struct Table {
-    /// Vectors as a batch whose cells are the features.
+    /// The vectors, as a batch whose cells are features.
     batch: Batch,
     pub(super) n_features: usize,
 }
@@ -56,7 +56,7 @@ impl Table {
         FeatureRows::of_sparse(&self.batch)
     }
 
-    /// The sums that `add` makes over some rows, in an order of additions that follows from the rows alone.
+    /// The sums that `add` accumulates over some rows. The order of additions depends only on the rows.
     pub(super) fn sums(
         &self,
         rows: &[u32],

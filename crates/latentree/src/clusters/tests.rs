@@ -29,8 +29,8 @@ fn numbers(columns: Vec<Vec<f64>>, kind: &Kind) -> Dataset {
     Dataset::from_columns(schema(d, kind), columns.collect(), None).unwrap()
 }
 
-/// Four clusters in the plane, well apart.
-fn four(seed: u64, n: usize, origin: f64) -> (Dataset, Vec<usize>) {
+/// Four well-separated clusters in the plane.
+fn four(seed: u64, n: usize, origin: f64, unit: f64) -> (Dataset, Vec<usize>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let centres = [[0.0, 0.0], [10.0, 1.0], [1.0, 6.0], [11.0, 8.0]];
     let truth: Vec<usize> = (0..n).map(|_| rng.random_range(0..4)).collect();
@@ -39,7 +39,7 @@ fn four(seed: u64, n: usize, origin: f64) -> (Dataset, Vec<usize>) {
             .iter()
             .map(|&c| {
                 let noise: f64 = StandardNormal.sample(&mut rng);
-                origin + centres[c][axis] + 0.7 * noise
+                unit * (origin + centres[c][axis] + 0.7 * noise)
             })
             .collect()
     });
@@ -47,13 +47,13 @@ fn four(seed: u64, n: usize, origin: f64) -> (Dataset, Vec<usize>) {
 }
 
 #[test]
-fn more_clusters_than_features_are_found_wherever_the_origin_is() {
-    for (seed, origin) in [(1, 0.0), (2, 100.0), (3, -5.0)] {
+fn more_clusters_than_features_are_found_in_any_unit_from_any_origin() {
+    for (seed, origin, unit) in [(1, 0.0, 1.0), (2, 100.0, 1.0), (3, -5.0, 1e-6), (4, 0.0, 1e9)] {
         for (method, em) in [(SplitMethod::Alignment, false), (SplitMethod::Alignment, true), (SplitMethod::Model, false)] {
-            let (data, truth) = four(seed, 1000, origin);
+            let (data, truth) = four(seed, 1000, origin, unit);
             let fit = fit_clusters(&data, &ClusterOptions::new(Extent::Leaves(4)).method(method).em(em), &Silent).unwrap();
             let rand = Agreement::of(&fit.labels, &truth).unwrap().adjusted_rand;
-            assert!(rand > 0.95, "{method} em {em} origin {origin}: {rand}");
+            assert!(rand > 0.95, "{method} em {em} origin {origin} unit {unit}: {rand}");
             assert_eq!(fit.labels, data.batches().iter().flat_map(|batch| fit.model.assign(batch)).collect::<Vec<_>>());
         }
     }
@@ -89,7 +89,7 @@ fn documents(seed: u64, n: usize) -> (Dataset, Vec<usize>) {
     let (d, k) = (100, 8);
     let topics: Vec<Vec<f64>> = (0..k)
         .map(|c| {
-            // Words of all four topics of a half, of two of them, and of the other two.
+            // Words shared by all four topics of a half, by alternate topics, by the first two, and by the other two.
             let (half, word) = (c / 4, [0.13, 0.26, 0.39, 0.5]);
             let high = |i: usize| {
                 let place = i as f64 / d as f64 - 0.5 * half as f64;
@@ -145,7 +145,7 @@ fn topics_of_a_hierarchy_are_told_apart() {
 
 #[test]
 fn sizes_add_up_and_small_sides_end_a_branch() {
-    let (data, _) = four(6, 300, 0.0);
+    let (data, _) = four(6, 300, 0.0, 1.0);
     let fit = fit_clusters(&data, &ClusterOptions::new(Extent::Depth(6)).min_size(20), &Silent).unwrap();
     for node in fit.model.nodes() {
         assert!(node.size >= 20);
@@ -165,7 +165,7 @@ fn sizes_add_up_and_small_sides_end_a_branch() {
 
 #[test]
 fn a_hierarchy_is_read_back_from_its_file_and_damaged_ones_are_refused() {
-    let (data, _) = four(7, 200, 3.0);
+    let (data, _) = four(7, 200, 3.0, 1.0);
     let fit = fit_clusters(&data, &ClusterOptions::new(Extent::Leaves(3)), &Silent).unwrap();
     let text = OtherModel::Clusters(fit.model.clone()).to_json_string().unwrap();
     let Some(OtherModel::Clusters(again)) = OtherModel::read_from(text.as_bytes()).unwrap() else { panic!("clusters") };

@@ -1,19 +1,20 @@
-//! The coordinator of a run: which passes were asked, who answered, and what comes next.
+//! The coordinator of a run: which passes were requested, which sites answered, and what comes next.
 //!
 //! A run is a directory:
 //!
 //! | file | content |
 //! | --- | --- |
+//! | file | content |
+//! | --- | --- |
 //! | `run.json` | options, columns, sites, version; never changed |
 //! | `state.json` | the rounds so far: passes, sites that answered or were left out |
-//! | `round-N.pass` | what sites are asked in round N |
+//! | `round-N.pass` | the request to the sites in round N |
 //! | `parts/` | the parts of the open round |
-//! | `answers/` | merged answers, each in a file of its own; locked while a command uses the run |
+//! | `answers/` | merged answers, each in its own file; locked while a command uses the run |
 //! | `model.json` | the model, at the end |
 //!
-//! Every file is written beside its place and renamed. A command that is killed leaves the run as it was before or after a
-//! file, and
-//! [`next`](Federation::next) goes on from either.
+//! Files are written to a temporary name and then renamed. A command that is killed leaves the run as it was before or after
+//! a file was written, and [`next`](Federation::next) continues from either state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -37,7 +38,7 @@ use crate::privacy::Privacy;
 use crate::structure::LearnerName;
 use crate::tree::Tree;
 
-/// What a run is about. It is fixed when the run starts.
+/// The options of a run, which are fixed when the run starts.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
     /// The columns; if absent, sites agree on them in a first round.
@@ -46,11 +47,11 @@ pub struct RunOptions {
     pub learn: LearnOptions,
     /// A tree to keep.
     pub tree: Option<Tree>,
-    /// The sites; if there are none, those that answer the first round.
+    /// The sites; if empty, those that answer the first round.
     pub sites: Vec<String>,
     /// Public keys by site, for masked parts.
     pub keys: BTreeMap<String, String>,
-    /// Noise, and the budget for it.
+    /// The noise and its budget.
     pub privacy: Option<Privacy>,
 }
 
@@ -73,7 +74,7 @@ struct State {
     rounds: Vec<RoundStatus>,
     /// The columns that sites agreed on.
     schema: Option<Arc<Schema>>,
-    /// Sites that still take part; empty while they are not known.
+    /// Sites that still take part; empty while they are unknown.
     sites: Vec<String>,
     is_finished: bool,
 }
@@ -81,21 +82,21 @@ struct State {
 /// One round of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoundStatus {
-    /// Its number, from 1.
+    /// The number of the round, from 1.
     pub round: u32,
-    /// How often it was asked, from 1.
+    /// The attempt at this round, from 1.
     pub attempt: u32,
     /// The name of the pass.
     pub pass: String,
     /// The digest of the pass file.
     pub digest: String,
-    /// The sites whose answers were merged, with their numbers of rows where these are known.
+    /// The sites whose answers were merged, with their numbers of rows if known.
     pub answered: BTreeMap<String, Option<u64>>,
-    /// Sites that were left out in this round.
+    /// Sites left out in this round.
     pub without: Vec<String>,
-    /// What the round cost each site, if it is private.
+    /// The cost ρ of the round for each site, if the run is private.
     pub rho: Option<f64>,
-    /// Whether the round is over.
+    /// Whether the round is complete.
     pub is_complete: bool,
 }
 
@@ -106,25 +107,25 @@ pub struct Status {
     pub run: String,
     /// All rounds.
     pub rounds: Vec<RoundStatus>,
-    /// The number of rounds in total, where it is known.
+    /// The total number of rounds, if known.
     pub expected_rounds: Option<u32>,
-    /// Sites that take part; none if they are not known yet.
+    /// Sites that take part; empty if not known yet.
     pub sites: Vec<String>,
-    /// Sites whose parts of the open round are here.
+    /// Sites whose parts of the open round have been received.
     pub received: Vec<String>,
     /// Sites whose parts of the open round are missing.
     pub missing: Vec<String>,
-    /// The pass that is to be answered.
+    /// The pass to be answered.
     pub pass: Option<PathBuf>,
-    /// The model, when there is one.
+    /// The model, once there is one.
     pub model: Option<PathBuf>,
-    /// ρ that each site has spent, in total.
+    /// The total ρ spent by each site.
     pub spent: f64,
     /// The budget, if the run is private.
     pub privacy: Option<Privacy>,
 }
 
-/// What comes next in a run.
+/// The next step of a run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Step {
@@ -136,7 +137,7 @@ pub enum Step {
     Finished(PathBuf, Box<Learned>),
 }
 
-/// A run, as its coordinator sees it.
+/// A run, as seen by its coordinator.
 #[derive(Debug)]
 pub struct Federation {
     directory: PathBuf,
@@ -146,10 +147,10 @@ pub struct Federation {
 }
 
 impl Federation {
-    /// Begins a run in a directory that does not exist or is empty, and writes its first pass.
+    /// Starts a run in a directory that is empty or does not exist, and writes its first pass.
     ///
     /// # Errors
-    /// [`Error::Option`] for options that need rows in one place, [`Error::Data`] if the directory holds something,
+    /// [`Error::Option`] for options that need all rows in one place, [`Error::Data`] if the directory is not empty, and
     /// [`Error::Io`].
     pub fn start(directory: &Path, options: RunOptions, observer: &dyn Observer) -> Result<(Self, Step)> {
         let mut learn = options.learn;
@@ -163,7 +164,7 @@ impl Federation {
             })?;
             privacy.check(schema)?;
         }
-        // What a start that was killed leaves behind holds nothing.
+        // A start that was killed leaves only empty directories behind.
         let is_foreign = |entry: fs::DirEntry| !["answers", "parts"].iter().any(|name| entry.file_name() == *name);
         if fs::read_dir(directory).is_ok_and(|entries| entries.filter_map(std::result::Result::ok).any(is_foreign)) {
             let problem = "the directory is not empty; choose another for a new run, or go on with `federate next`";
@@ -184,7 +185,7 @@ impl Federation {
             privacy: options.privacy,
         };
         let journal = Journal::open(&directory.join("answers"))?.for_run(&run.id)?;
-        // Before anything is written: options that do not fit the columns fail here.
+        // Runs before anything is written, so that options that do not fit the columns fail here.
         let state = State { sites, ..State::default() };
         let mut federation = Self { directory: directory.to_owned(), run, state, journal };
         match federation.advanced(observer) {
@@ -197,7 +198,7 @@ impl Federation {
             }
             Err(error) => {
                 drop(federation);
-                // The directory was empty: nothing is lost.
+                // The directory was empty, so nothing is lost.
                 let _ = fs::remove_dir_all(directory.join("answers"));
                 let _ = fs::remove_dir(directory);
                 Err(error)
@@ -208,7 +209,7 @@ impl Federation {
     /// Opens a run and locks it.
     ///
     /// # Errors
-    /// [`Error::Data`] if it is not a run, belongs to another version of the program, or is in use; [`Error::Io`].
+    /// [`Error::Data`] if the directory is not a run, belongs to another version of the program, or is in use; [`Error::Io`].
     pub fn open(directory: &Path) -> Result<Self> {
         let path = directory.join("run.json");
         if !path.exists() {
@@ -229,21 +230,21 @@ impl Federation {
         Ok(Self { directory: directory.to_owned(), run, state, journal })
     }
 
-    /// Takes parts of the open round and, when all are there, goes on to the next round or to the model.
+    /// Accepts parts of the open round and, once all have arrived, continues with the next round or the model.
     ///
-    /// Sites of `without` are left out from here on. In a masked run, the round is then asked again, since the masks of the
-    /// others cancel only with theirs.
+    /// Sites in `without` are left out from now on. In a masked run, the round is then repeated, because the masks of the
+    /// other sites cancel only together with theirs.
     ///
     /// # Errors
-    /// [`Error::Data`] for a part that is damaged, of another run, round or site, or there already; [`Error::Io`]; errors of
-    /// learning. Nothing changes if there is one.
+    /// [`Error::Data`] for a part that is damaged, belongs to another run, round or site, or was already received;
+    /// [`Error::Io`]; and errors of learning. The run does not change if there is an error.
     pub fn next(&mut self, parts: &[PathBuf], without: &[String], observer: &dyn Observer) -> Result<Step> {
         if self.state.is_finished {
             let problem = "the run is finished; its model is model.json";
             return Err(Error::data(Place::file(&self.directory), problem));
         }
         let Some(open) = self.state.rounds.last().filter(|round| !round.is_complete).cloned() else {
-            // A command was killed between two rounds. Its parts are merged already.
+            // A command was killed between two rounds; its parts are already merged.
             for part in parts {
                 let file = PartFile::read(part)?;
                 let is_merged = |round: &RoundStatus| round.round == file.header.round && round.digest == file.header.pass;
@@ -314,13 +315,13 @@ impl Federation {
             missing,
             pass: open.map(|round| self.pass_path(round.round)),
             model: self.state.is_finished.then(|| self.directory.join("model.json")),
-            // An empty sum of floats is −0.
+            // The sum of no floats is −0.
             spent: self.state.rounds.iter().filter_map(|round| round.rho).fold(0.0, |sum, rho| sum + rho),
             privacy: self.run.privacy.clone(),
         }
     }
 
-    /// The number of rounds, where it is known: EM asks as often as it needs to.
+    /// The number of rounds, if known: EM takes as many as it needs.
     fn expected_rounds(&self) -> Option<u32> {
         if self.state.is_finished {
             return Some(self.state.rounds.len() as u32);
@@ -351,12 +352,12 @@ impl Federation {
         self.directory.join(format!("round-{round}.pass"))
     }
 
-    /// Where a site's part of a round is kept.
+    /// The path of a site's part of a round.
     fn part(&self, round: &RoundStatus, site: &str) -> PathBuf {
         self.directory.join("parts").join(format!("round-{}.{}.{site}.part", round.round, round.attempt))
     }
 
-    /// The sites whose parts of the round are here.
+    /// The sites whose parts of the round have been received.
     fn received(&self, round: &RoundStatus) -> BTreeSet<String> {
         let Ok(entries) = fs::read_dir(self.directory.join("parts")) else { return BTreeSet::new() };
         let prefix = format!("round-{}.{}.", round.round, round.attempt);
@@ -365,7 +366,7 @@ impl Federation {
         names.filter_map(|name| site(&name)).filter(|site| !round.without.contains(site)).collect()
     }
 
-    /// The parts, each of which fits the open round.
+    /// Reads the parts and checks that each belongs to the open round.
     fn checked<'p>(&self, paths: &'p [PathBuf], open: &RoundStatus) -> Result<Vec<(&'p PathBuf, PartFile)>> {
         let mut files: Vec<(&PathBuf, PartFile)> = Vec::new();
         for path in paths {
@@ -416,7 +417,7 @@ impl Federation {
         Ok(files)
     }
 
-    /// Fails for a part of a round that is over, or that was not asked.
+    /// Fails for a part of a round that is complete or was never requested.
     fn check_old(&self, file: &PartFile, path: &Path) -> Result<()> {
         let header = &file.header;
         if header.run != self.run.id {
@@ -436,7 +437,7 @@ impl Federation {
         Err(Error::data(Place::file(path), problem + &now))
     }
 
-    /// Asks the same pass again, of fewer sites.
+    /// Repeats the same pass with fewer sites.
     fn asked_again(&mut self, mut round: RoundStatus) -> Result<Step> {
         if self.state.sites.len() < masks::LEAST_SITES {
             let problem = format!("masks need at least {} sites; wait for the others", masks::LEAST_SITES);
@@ -449,7 +450,7 @@ impl Federation {
         round.digest = envelope::digest(&bytes);
         let path = self.pass_path(round.round);
         *self.state.rounds.last_mut().expect("a round is open") = round;
-        // The pass first: a command that is killed in between can be repeated.
+        // The pass is written first, so that a command killed in between can be repeated.
         store(&path, &bytes)?;
         self.store_state()?;
         Ok(Step::Round(path))
@@ -472,7 +473,7 @@ impl Federation {
         }
     }
 
-    /// Merges the parts of a round, in the order of the sites' names, into the journal.
+    /// Merges the parts of a round into the journal, ordered by site name.
     fn merge(&mut self, open: &RoundStatus, sites: &BTreeSet<String>) -> Result<()> {
         let pass = PassFile::read(&self.pass_path(open.round))?;
         let mut files = Vec::new();
@@ -510,13 +511,13 @@ impl Federation {
         self.state = state;
         self.store_state()?;
         for (site, _) in &files {
-            // What stays is a copy of a merged part.
+            // A file that remains is only a copy of a merged part.
             let _ = fs::remove_file(self.part(open, site));
         }
         Ok(())
     }
 
-    /// Runs the learner until it asks for a pass that is not answered, or to its end.
+    /// Runs the learner until it requests an unanswered pass, or to the end.
     fn advanced(&self, observer: &dyn Observer) -> Result<Advanced> {
         let Some(schema) = self.run.schema.clone().or_else(|| self.state.schema.clone()) else {
             return Ok(Advanced::Pass(SCHEMA_PASS.to_owned(), Vec::new()));
@@ -544,7 +545,7 @@ impl Federation {
         }
     }
 
-    /// Writes what the learner came to.
+    /// Writes the state that the learner reached.
     fn put(&mut self, next: Advanced, observer: &dyn Observer) -> Result<Step> {
         match next {
             Advanced::Pass(name, wire) => {
@@ -586,9 +587,9 @@ impl Federation {
     }
 }
 
-/// How far the learner came.
+/// The state that the learner reached.
 enum Advanced {
-    /// It asks for this pass.
+    /// It requests this pass.
     Pass(String, Vec<u8>),
     Model(Box<Learned>),
 }
@@ -598,7 +599,7 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     serde_json::from_slice(&text).map_err(|error| Error::format(Place::file(path), "federation run", error.to_string()))
 }
 
-/// The options for rows that stay where they are: no search, and tables by moments unless something else is asked for.
+/// Adjusts the options to rows that stay at their sites: no search, and tables by moments unless requested otherwise.
 fn without_rows(options: &mut LearnOptions, is_tree_given: bool, is_private: bool) -> Result<()> {
     let refused = |option: &str, problem: &str| Err(Error::option(option, problem));
     if matches!(options.selection.criterion, Some(Criterion::Bic | Criterion::Validation)) {
@@ -640,7 +641,7 @@ fn without_rows(options: &mut LearnOptions, is_tree_given: bool, is_private: boo
     options.check_for_sites(is_tree_given)
 }
 
-/// Fails if names of sites are not usable as names of files, or keys are not those of the sites.
+/// Fails if names of sites are not valid file names, or keys do not match the sites.
 fn check_sites(sites: &[String], keys: &BTreeMap<String, String>) -> Result<()> {
     let mut seen = BTreeSet::new();
     for name in sites {

@@ -1,7 +1,7 @@
-//! The form of all files of a federation: a line with the kind of file, its format and a digest of the rest; a line of JSON;
-//! and bytes.
+//! The format of all federation files: a line with the kind of file, the format version and a digest of the rest; a line of
+//! JSON; and binary content.
 //!
-//! The digest shows damage. It is no signature: whoever changes a file can change its digest, too.
+//! The digest detects damage. It is not a signature: anyone who changes a file can change its digest, too.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,24 +10,24 @@ use sha2::{Digest as _, Sha256};
 use crate::error::{Error, Place, Result};
 use crate::journal::hexadecimal;
 
-/// The version of this form.
+/// The version of this format.
 const FORMAT: &str = "1";
-/// The version of the program. Only equal ones work together, because learning must ask for the same passes everywhere.
+/// The version of the program. Only equal versions work together, because learners must request the same passes everywhere.
 pub(super) const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
-/// The digest of bytes, as text.
+/// The digest of bytes, as hexadecimal text.
 pub(super) fn digest(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-/// Random bytes of the operating system, as text.
+/// Random bytes from the operating system, as text.
 pub(super) fn random_name() -> Result<String> {
     let mut bytes = [0; 16];
     fill_random(&mut bytes)?;
     Ok(hexadecimal(&bytes))
 }
 
-/// Fills with random bytes of the operating system.
+/// Fills a buffer with random bytes from the operating system.
 pub(super) fn fill_random(bytes: &mut [u8]) -> Result<()> {
     use rand::TryRng as _;
     rand::rngs::SysRng
@@ -40,7 +40,7 @@ fn invalid(kind: &str, problem: impl Into<String>) -> Error {
     Error::format(Place::default(), format, problem)
 }
 
-/// The file of a header and bytes.
+/// Writes a file with a header and binary content.
 pub(super) fn write(kind: &str, header: &impl Serialize, content: &[u8]) -> Result<Vec<u8>> {
     let header = serde_json::to_vec(header).map_err(|error| invalid(kind, error.to_string()))?;
     let mut rest = Vec::with_capacity(header.len() + content.len() + 1);
@@ -52,7 +52,7 @@ pub(super) fn write(kind: &str, header: &impl Serialize, content: &[u8]) -> Resu
     Ok(bytes)
 }
 
-/// The header and the bytes of a file.
+/// Reads the header and the binary content of a file.
 pub(super) fn read<'a, H: DeserializeOwned>(kind: &str, bytes: &'a [u8]) -> Result<(H, &'a [u8])> {
     let (first, rest) = line(bytes).ok_or_else(|| invalid(kind, "it does not begin as such a file does"))?;
     let words: Vec<&str> = std::str::from_utf8(first).unwrap_or_default().split(' ').collect();

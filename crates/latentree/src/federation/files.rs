@@ -1,4 +1,4 @@
-//! Headers of the files that are exchanged: passes of the coordinator and parts of the sites.
+//! The files exchanged between the coordinator and the sites: passes and parts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,32 +12,32 @@ use crate::error::{Error, Place, Result};
 use crate::file;
 use crate::privacy::PassPrivacy;
 
-/// The longest file that is read: a larger one is some other file.
+/// Maximum size of a file; anything larger is not a federation file.
 const LONGEST: u64 = 1 << 34;
 
-/// What a pass file says before the pass itself.
+/// The header of a pass file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct PassHeader {
     pub(super) version: String,
     pub(super) run: String,
     pub(super) round: u32,
-    /// Counts from 1; a masked round is repeated if a site fails.
+    /// The attempt, from 1; a masked round is repeated if a site fails.
     pub(super) attempt: u32,
     /// The name of the pass.
     pub(super) pass: String,
-    /// The sites that answer; empty if any may.
+    /// The sites that must answer; empty if any site may.
     pub(super) sites: Vec<String>,
-    /// The columns; none while they are being agreed.
+    /// The columns; `None` while they are being agreed on.
     pub(super) schema: Option<Arc<Schema>>,
     /// Public keys by site, if parts are masked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) keys: BTreeMap<String, String>,
-    /// What the noise must hide, if the run is private.
+    /// The privacy requirements, if the run is private.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) privacy: Option<PassPrivacy>,
 }
 
-/// What a part file says before the statistics.
+/// The header of a part file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct PartHeader {
     pub(super) version: String,
@@ -52,7 +52,7 @@ pub(super) struct PartHeader {
     pub(super) masked: bool,
 }
 
-/// A pass that the coordinator asks of the sites.
+/// A pass that the coordinator requests from the sites.
 #[derive(Debug, Clone)]
 pub struct PassFile {
     pub(super) header: PassHeader,
@@ -65,8 +65,8 @@ impl PassFile {
     /// Reads a pass.
     ///
     /// # Errors
-    /// [`Error::Format`] if the file was cut or changed, [`Error::Data`] if another version of the program wrote it,
-    /// [`Error::Io`].
+    /// [`Error::Format`] if the file was truncated or changed, [`Error::Data`] if another version of the program wrote it,
+    /// and [`Error::Io`].
     pub fn read(path: &Path) -> Result<Self> {
         Self::from_bytes(&bytes_of(path)?).map_err(|error| error.in_file(path))
     }
@@ -76,7 +76,7 @@ impl PassFile {
         Ok(Self { header, wire: content.to_vec(), digest: envelope::digest(bytes) })
     }
 
-    /// The columns that rows must be read with; `None` if the pass asks which columns there are.
+    /// The columns that rows must be read with; `None` if the pass asks which columns exist.
     #[must_use]
     pub fn schema(&self) -> Option<&Arc<Schema>> {
         self.header.schema.as_ref()
@@ -88,20 +88,20 @@ impl PassFile {
         &self.header.pass
     }
 
-    /// δ at which a private run shows ε.
+    /// The δ at which a private run reports ε.
     #[must_use]
     pub fn delta(&self) -> Option<f64> {
         self.header.privacy.as_ref().map(|privacy| privacy.delta)
     }
 
-    /// The round, counted from 1.
+    /// The number of the round, from 1.
     #[must_use]
     pub fn round(&self) -> u32 {
         self.header.round
     }
 }
 
-/// A part, before it is known to fit a run.
+/// A part that has not been checked against a run yet.
 pub(super) struct PartFile {
     pub(super) header: PartHeader,
     pub(super) content: Vec<u8>,
@@ -125,7 +125,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(Error::io("read", path))
 }
 
-/// Writes a file beside its place and renames it.
+/// Writes a file to a temporary name and renames it.
 pub(super) fn store(path: &Path, bytes: &[u8]) -> Result<()> {
     file::write_atomically(path, |out| out.write_all(bytes).map_err(Error::io("write", path)))
 }

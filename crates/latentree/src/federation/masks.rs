@@ -1,14 +1,14 @@
-//! Masks that cancel in the sum of all sites.
+//! Masks that cancel in the sum over all sites.
 //!
-//! Every two sites share a secret (X25519), from which HKDF derives a key for each attempt of each round, and ChaCha20 a
-//! stream of 64-bit numbers. The site whose name comes first adds the stream to its numbers, the other subtracts it, both
-//! modulo 2⁶⁴. A part by itself is indistinguishable from random numbers; in the sum, all streams cancel. Counts are exact.
-//! Other sums are rounded to multiples of 2⁻²⁴ before they are masked.
+//! Each pair of sites shares a secret (X25519), from which HKDF derives a key for each attempt of each round, and ChaCha20 a
+//! stream of 64-bit numbers. The site whose name sorts first adds the stream to its numbers and the other subtracts it, both
+//! modulo 2⁶⁴. A single part is indistinguishable from random numbers; in the sum, all streams cancel. Counts are exact.
+//! Other sums are rounded to multiples of 2⁻²⁴ before masking.
 //!
-//! This follows Bonawitz et al. (2017) without their recovery from dropouts: if a site fails, the round is asked again of the
-//! others, with new masks. Masks hide parts from the coordinator and from whoever sees the files. They do not hide the sum,
-//! and they do not help against a coordinator that hands out keys of its own: compare fingerprints, or list the keys in the
-//! policy.
+//! This follows Bonawitz et al. (2017) without their recovery from dropouts: if a site fails, the round is repeated with the
+//! other sites and new masks. Masks hide parts from the coordinator and from anyone else who sees the files. They do not hide
+//! the sum, and they do not protect against a coordinator that distributes its own keys: compare fingerprints, or list the
+//! keys in the policy.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,13 +28,13 @@ use crate::journal::hexadecimal;
 use crate::moments::Sums;
 use crate::passes;
 
-/// The smallest number of sites of a masked sum.
+/// Minimum number of sites in a masked sum.
 pub const LEAST_SITES: usize = 2;
-/// Real sums are multiples of 2 to the power of minus this.
+/// Real sums are rounded to multiples of 2 to the power of minus this.
 const FRACTION_BITS: i32 = 24;
-/// Real sums must be smaller than 2 to the power of this, so that the sum over many sites fits 63 bits.
+/// Real sums must be below 2 to the power of this, so that the sum over many sites fits in 63 bits.
 const WHOLE_BITS: i32 = 32;
-/// Numbers masked at once.
+/// Number of values masked at once.
 const CHUNK: usize = 8192;
 
 /// A site's secret key.
@@ -49,7 +49,7 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// The file of a key; without its secret, the file that is shown to others.
+/// The file format of a key; without the secret, it is the public file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeyFile {
@@ -60,10 +60,10 @@ struct KeyFile {
 }
 
 impl SecretKey {
-    /// A new key from the operating system's entropy.
+    /// Generates a key from the operating system's entropy.
     ///
     /// # Errors
-    /// [`Error::Option`] if the name is not that of a site, [`Error::Data`] if there is no entropy.
+    /// [`Error::Option`] if the name is not a valid site name, [`Error::Data`] if there is no entropy.
     pub fn generate(site: &str) -> Result<Self> {
         super::site::check_name(site)?;
         let mut bytes = [0; 32];
@@ -71,16 +71,16 @@ impl SecretKey {
         Ok(Self { site: site.to_owned(), secret: StaticSecret::from(bytes) })
     }
 
-    /// The key that others are shown, as hexadecimal digits.
+    /// The public key, as hexadecimal digits.
     #[must_use]
     pub fn public(&self) -> String {
         hexadecimal(PublicKey::from(&self.secret).as_bytes())
     }
 
-    /// Writes the secret file, which only its owner may read, and the public one.
+    /// Writes the secret file, readable only by its owner, and the public file.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Data`] if the secret file exists: it is never overwritten.
+    /// [`Error::Io`]; [`Error::Data`] if the secret file already exists, because it is never overwritten.
     pub fn write(&self, secret: &Path, public: &Path) -> Result<()> {
         if secret.exists() {
             let problem = "the file exists, and a key is never overwritten; choose another name, or remove it";
@@ -96,7 +96,7 @@ impl SecretKey {
     /// Reads a secret file.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] if it is not a key, or a public one.
+    /// [`Error::Io`]; [`Error::Format`] if it is not a key or contains only a public key.
     pub fn read(path: &Path) -> Result<Self> {
         let file = key_file(path)?;
         let invalid = |problem: &str| Error::format(Place::file(path), "key", problem);
@@ -106,7 +106,7 @@ impl SecretKey {
     }
 }
 
-/// Reads the public key of a site; a secret file shows it, too.
+/// Reads the public key of a site, from either the public or the secret file.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Format`] if it is not a key.
@@ -119,13 +119,13 @@ pub fn read_public(path: &Path) -> Result<(String, String)> {
     Ok((file.site, file.public))
 }
 
-/// The first digits of a key's digest, to be compared by people.
+/// The first digits of a key's digest, for comparison by people.
 #[must_use]
 pub fn fingerprint(public: &str) -> String {
     digest(public.as_bytes())[..16].to_owned()
 }
 
-/// The fingerprints of all keys but one's own.
+/// The fingerprints of all keys except one's own.
 pub(super) fn fingerprints(keys: &BTreeMap<String, String>, own: &str) -> BTreeMap<String, String> {
     keys.iter().filter(|(site, _)| *site != own).map(|(site, key)| (site.clone(), fingerprint(key))).collect()
 }
@@ -159,7 +159,7 @@ fn bytes(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// The sums of a pass as numbers modulo 2⁶⁴, in the shape that all parts have.
+/// The sums of a pass as numbers modulo 2⁶⁴, in the shape shared by all parts.
 fn numbers(wire: &[u8]) -> Result<Vec<u64>> {
     let (mut numbers, mut problem) = (Vec::new(), None);
     let mut whole = |value: f64, numbers: &mut Vec<u64>| {
@@ -189,7 +189,7 @@ fn numbers(wire: &[u8]) -> Result<Vec<u64>> {
     }
 }
 
-/// A site's part: its numbers plus the masks that it shares with each of the others.
+/// A site's part: its numbers plus the masks it shares with each other site.
 pub(super) fn masked(wire: &[u8], key: &SecretKey, site: &str, pass: &PassHeader) -> Result<Vec<u8>> {
     let refused = |problem: String| Error::data(Place::default(), format!("refused: {problem}"));
     if key.site != site || pass.keys.get(site) != Some(&key.public()) {
@@ -210,7 +210,7 @@ pub(super) fn masked(wire: &[u8], key: &SecretKey, site: &str, pass: &PassHeader
     Ok(numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
 }
 
-/// The key of two sites for one attempt of one round.
+/// The key shared by two sites for one attempt of one round.
 fn mask_key(shared: &[u8; 32], mut sites: [&str; 2], pass: &PassHeader) -> [u8; 32] {
     sites.sort_unstable();
     let info = format!("latentree mask 1 {} {} {} {} {}", pass.run, pass.round, pass.attempt, sites[0], sites[1]);
@@ -234,7 +234,7 @@ fn add_mask(numbers: &mut [u64], key: &[u8; 32], is_added: bool) {
     }
 }
 
-/// The pass with the sum of masked parts.
+/// The pass with the sum of the masked parts.
 pub(super) fn unmasked(plan: &[u8], parts: &[&[u8]]) -> Result<Vec<u8>> {
     let invalid = |problem: &str| Error::data(Place::default(), problem);
     let length = parts.first().map_or(0, |part| part.len());
@@ -272,7 +272,7 @@ pub(super) fn unmasked(plan: &[u8], parts: &[&[u8]]) -> Result<Vec<u8>> {
     if missing || sums.len() != sums_of(&wire)? {
         return Err(invalid("masked parts do not fit the pass: a site used other columns"));
     }
-    // The sum of masks that do not cancel is random: counts below 2³² are then all but impossible.
+    // Masks that do not cancel add up to random numbers, and counts below 2³² are then all but impossible.
     if !is_count {
         return Err(invalid(
             "the masks do not cancel: a site used another key, or answered another attempt; ask the round again without it",

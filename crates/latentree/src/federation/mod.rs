@@ -1,12 +1,12 @@
-//! Learning across sites that exchange files, and no rows.
+//! Learning across sites that exchange files but no rows.
 //!
-//! A learner is a deterministic program whose only access to rows is to run [passes](crate::passes). The coordinator runs it
-//! against the passes that are already answered, until it asks for one that is not. That pass becomes a file, and the program
-//! stops. Each site answers with a file of its own ([`answer`]), and [`Federation::next`] merges these parts and runs the
-//! learner again, further than before. At the end, there is a model.
+//! A learner is a deterministic program that accesses rows only through [passes](crate::passes). The coordinator runs it on
+//! the passes that have already been answered, until it requests one that has not. That pass is written to a file, and the
+//! program stops. Each site answers with a file of its own ([`answer`]), and [`Federation::next`] merges these parts and runs
+//! the learner again, which gets further than before. In the end, there is a model.
 //!
-//! Parts are merged in the order of the names of their sites, so the model has the same bytes as one learned from the same
-//! parts on one machine. Answers are the only state of a run: whatever is interrupted can be started again.
+//! Parts are merged in the order of their sites' names, so the model has the same bytes as one learned from the same parts on
+//! one machine. The answers are the only state of a run, so an interrupted run can always be resumed.
 //!
 //! | part | what it does |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! What a site lets go.
+//! The rules for what may leave a site.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,33 +9,33 @@ use crate::error::{Error, Place, Result};
 use crate::moments::Sums;
 use crate::passes;
 
-/// The rules of a site. Everything is optional, and what is not said is not limited.
+/// The rules of a site. All fields are optional; anything not specified is not limited.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {
-    /// With fewer rows, nothing is answered.
+    /// Minimum number of rows; with fewer, nothing is answered.
     pub least_rows: u64,
-    /// Smaller counts, other than 0, are released as 0. Passes whose sums are not counts are refused unless `passes` lists
+    /// Counts below this, other than 0, are released as 0. Passes whose sums are not counts are refused unless `passes` lists
     /// them.
     pub least_count: u64,
-    /// Names of the passes that are answered; any if absent.
+    /// Names of the passes that may be answered; all passes if absent.
     pub passes: Option<Vec<String>>,
-    /// The largest sum of ρ (zero-concentrated differential privacy) over all answers. If present, passes without noise are
+    /// Maximum total ρ (zero-concentrated differential privacy) over all answers. If present, passes without noise are
     /// refused.
     pub rho: Option<f64>,
     /// Whether only masked parts may leave.
     pub masked: bool,
-    /// The smallest number of sites of a masked sum.
+    /// Minimum number of sites in a masked sum.
     pub least_sites: usize,
-    /// Public keys that other sites must have.
+    /// Required public keys of other sites.
     pub peers: BTreeMap<String, String>,
 }
 
 impl Policy {
-    /// Reads a policy as JSON.
+    /// Reads a policy from JSON.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] if it is not a policy, or has fields that this program does not know.
+    /// [`Error::Io`]; [`Error::Format`] if it is not a policy or has unknown fields.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
         let place = |line: usize| Place::file(path).line(line as u64);
@@ -52,7 +52,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Fails unless the pass may be answered.
+    /// Fails unless the policy allows the pass.
     pub(super) fn check_pass(&self, name: &str) -> Result<()> {
         match &self.passes {
             Some(allowed) if allowed.iter().all(|it| it != name) => Err(refused(format!(
@@ -71,7 +71,7 @@ impl Policy {
         Err(refused(format!("there are {rows} rows, and the policy asks for at least {}", self.least_rows)))
     }
 
-    /// The pass with small counts as zeros, and their number.
+    /// Replaces small counts of the pass by zeros, and returns how many there were.
     pub(super) fn suppressed(&self, name: &str, wire: Vec<u8>) -> Result<(Vec<u8>, u64)> {
         if self.least_count <= 1 {
             return Ok((wire, 0));
@@ -107,7 +107,7 @@ impl Policy {
     }
 }
 
-/// The error of a policy that says no.
+/// The error for a request that the policy refuses.
 pub(super) fn refused(problem: impl AsRef<str>) -> Error {
     Error::data(Place::default(), format!("refused: {}", problem.as_ref()))
 }

@@ -1,4 +1,4 @@
-//! The private passes of a run: what they cost, and their noise.
+//! The private passes of a run: their cost and their noise.
 
 use crate::data::Schema;
 use crate::error::Result;
@@ -8,12 +8,12 @@ use crate::moments::wire::{Wire, to_wire};
 use crate::parameters::PrivateTriples;
 use crate::privacy::{Noised, PrivatePairs};
 
-/// Whether a pass has noise.
+/// Returns whether a pass is released with noise.
 pub(super) fn is_private(pass: &str) -> bool {
     pass == PrivatePairs::NAME || pass == PrivateTriples::NAME
 }
 
-/// What an answer to this pass costs; 0 for one without noise.
+/// The cost ρ of an answer to this pass; 0 for a pass without noise.
 pub(super) fn cost_of(pass: &[u8]) -> Result<f64> {
     let wire = Wire::read(pass)?;
     match wire.name {
@@ -23,7 +23,7 @@ pub(super) fn cost_of(pass: &[u8]) -> Result<f64> {
     }
 }
 
-/// A pass that has seen rows, with noise, and the number of rows that were cut.
+/// Adds noise to a pass that has seen rows, and returns the number of rows that were clipped.
 pub(super) fn with_noise(pass: &[u8]) -> Result<(Vec<u8>, u64)> {
     fn noisy<A: Noised>(wire: &Wire<'_>) -> Result<(Vec<u8>, u64)> {
         let mut pass = wire.accumulator::<A>()?;

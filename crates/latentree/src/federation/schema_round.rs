@@ -1,17 +1,18 @@
-//! A first round in which sites agree on columns. It reveals names, kinds and labels only.
+//! A first round in which sites agree on the columns. It reveals only names, kinds and labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::data::{Column, Kind, Schema};
 use crate::error::{Error, Result};
 
-/// The name of the round in which sites say which columns they have.
+/// The name of the round in which sites report their columns.
 pub const SCHEMA_PASS: &str = "schema";
 
-/// The columns of all sites. Labels are joined and sorted; a column that only some sites have is missing at the others.
+/// Merges the columns of all sites. Labels are joined and sorted; a column that only some sites have is missing at the
+/// others.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if a column has labels at one site and numbers at another, or groups differ.
+/// [`Error::Mismatch`] if a column has labels at one site and numbers at another, or if groups differ.
 pub(super) fn joined(parts: &[(String, Schema)]) -> Result<Schema> {
     if let Some((_, first)) = parts.first().filter(|(_, first)| parts.iter().all(|(_, other)| other == first)) {
         return Ok(first.clone());

@@ -17,20 +17,20 @@ use crate::error::{Error, Place, Result};
 use crate::moments::Sums;
 use crate::passes;
 
-/// A site's settings.
+/// The settings of a site.
 #[derive(Debug, Default)]
 pub struct Site<'a> {
-    /// Its name.
+    /// The name of the site.
     pub name: String,
-    /// What it lets go.
+    /// The rules for what may leave the site.
     pub policy: Policy,
     /// Its secret key, for masked parts.
     pub key: Option<&'a SecretKey>,
-    /// A file in which it remembers what it has answered. Without one, nothing is remembered.
+    /// A file that records past answers. Without it, nothing is recorded.
     pub record: Option<&'a Path>,
 }
 
-/// What leaves a site.
+/// The answer of a site to a pass.
 #[derive(Debug, Clone, Serialize)]
 pub struct Answer {
     /// The bytes of the part file.
@@ -38,31 +38,31 @@ pub struct Answer {
     pub part: Vec<u8>,
     /// The name of the pass.
     pub pass: String,
-    /// What the pass reveals, in words.
+    /// A description of what the pass reveals.
     pub reveals: &'static str,
-    /// The round.
+    /// The number of the round.
     pub round: u32,
-    /// Number of rows behind it.
+    /// Number of rows used.
     pub rows: u64,
     /// Number of sums.
     pub sums: Option<u64>,
-    /// The smallest count above 0 that leaves the site, if it leaves any without noise or mask.
+    /// The smallest count above 0 that leaves the site, if any leaves without noise or masks.
     pub smallest_count: Option<u64>,
-    /// Counts that the policy replaced by 0.
+    /// Number of counts that the policy replaced by 0.
     pub suppressed: u64,
-    /// Whether only the sum of all sites can be read.
+    /// Whether only the sum over all sites can be read.
     pub masked: bool,
-    /// ρ of this answer, if it has noise.
+    /// The ρ of this answer, if it has noise.
     pub rho: Option<f64>,
-    /// ρ of all answers so far, including this one.
+    /// The total ρ of all answers so far, including this one.
     pub spent: Option<f64>,
-    /// Rows that were cut to the largest number of items.
+    /// Number of rows clipped to the maximum number of items.
     pub clipped_rows: Option<u64>,
     /// Fingerprints of the keys of the other sites.
     pub peers: BTreeMap<String, String>,
 }
 
-/// What a site remembers.
+/// The record of a site's past answers.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Record {
     answers: Vec<Answered>,
@@ -72,19 +72,20 @@ struct Record {
 struct Answered {
     run: String,
     round: u32,
-    /// The digest of the pass itself: attempts ask the same.
+    /// The digest of the pass itself, which is the same for all attempts.
     pass: String,
     data: String,
     rows: u64,
     rho: Option<f64>,
-    /// The answer with its noise. A repeated round must release the same noise: a mean of several would show the counts.
+    /// The answer with its noise. A repeated round must release the same noise, because averaging several would reveal the
+    /// counts.
     noisy: Option<String>,
 }
 
-/// Checks that a text can be the name of a site: letters, digits, `-` and `_`.
+/// Checks that a text is a valid site name: letters, digits, `-` and `_`.
 ///
 /// # Errors
-/// [`Error::Option`] if it cannot.
+/// [`Error::Option`] if it is not valid.
 pub fn check_name(name: &str) -> Result<()> {
     let is_usable = |it: char| it.is_alphanumeric() || it == '-' || it == '_';
     if !name.is_empty() && name.len() <= 64 && name.chars().all(is_usable) {
@@ -93,10 +94,10 @@ pub fn check_name(name: &str) -> Result<()> {
     Err(Error::option("federate.site", format!("{name:?} is not a name of letters, digits, - and _ (up to 64)")))
 }
 
-/// Says which columns a site has: names, kinds and labels, no counts.
+/// Reports the columns of a site: names, kinds and labels, no counts.
 ///
 /// # Errors
-/// [`Error::Data`] if the pass asks something else, or the policy says no.
+/// [`Error::Data`] if the pass asks for something else or the policy refuses.
 pub fn answer_schema(pass: &PassFile, schema: &Schema, site: &Site<'_>) -> Result<Answer> {
     check_name(&site.name)?;
     if pass.pass() != SCHEMA_PASS {
@@ -108,11 +109,11 @@ pub fn answer_schema(pass: &PassFile, schema: &Schema, site: &Site<'_>) -> Resul
     Ok(Answer { sums: Some(0), ..plain(pass, part, 0) })
 }
 
-/// Runs a pass over the rows of a site. What leaves the site is [`Answer::part`], and nothing else.
+/// Runs a pass over the rows of a site. Only [`Answer::part`] leaves the site.
 ///
 /// # Errors
-/// [`Error::Data`] if the policy says no, the pass is not for this site, or it was answered with other data before; errors of
-/// reading and of the pass.
+/// [`Error::Data`] if the policy refuses, the pass is not for this site, or it was answered before with other data; and
+/// errors from reading the rows and from the pass.
 pub fn answer(pass: &PassFile, rows: &dyn Rows, site: &Site<'_>) -> Result<Answer> {
     check_name(&site.name)?;
     check_site(pass, &site.name)?;
@@ -186,7 +187,7 @@ pub fn answer(pass: &PassFile, rows: &dyn Rows, site: &Site<'_>) -> Result<Answe
         None => wire.clone(),
         Some(key) => masks::masked(&wire, key, &site.name, header_of)?,
     };
-    // Numbers of rows are exact, so they do not leave a site that hides its counts.
+    // The number of rows is exact, so it does not leave a site that hides its counts.
     let shown_rows = (!is_private && !is_masked).then_some(n_rows);
     let part = envelope::write("part", &header(pass, site, shown_rows, is_masked), &content)?;
     if before.is_none() {
@@ -199,7 +200,7 @@ pub fn answer(pass: &PassFile, rows: &dyn Rows, site: &Site<'_>) -> Result<Answe
             rho: cost,
             noisy: is_private.then(|| to_text(&wire)),
         });
-        // Before the part is written: a cost that is not recorded would be spent twice.
+        // Recorded before the part is written: an unrecorded cost could be spent twice.
         record.write(site.record)?;
     }
     Ok(Answer {
@@ -271,7 +272,7 @@ fn check_peers(pass: &PassFile, site: &Site<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What passes reveal, in words for a person who decides.
+/// What each pass reveals, in words for the person who decides.
 fn reveals(pass: &str) -> &'static str {
     match pass {
         SCHEMA_PASS => "names, kinds and labels of the columns",
@@ -291,7 +292,7 @@ fn reveals(pass: &str) -> &'static str {
     }
 }
 
-/// Number of sums, and the smallest count above 0.
+/// The number of sums, and the smallest count above 0.
 fn counts_of(wire: &[u8]) -> (Option<u64>, Option<u64>) {
     let (mut n, mut least) = (0, None::<u64>);
     let mut count = |value: u64| {
@@ -356,10 +357,10 @@ fn from_text(text: &str) -> Result<Vec<u8>> {
 
 /// The columns of a pass, for reading rows.
 impl PassFile {
-    /// Fails if the pass cannot be for these columns.
+    /// The columns that the pass was written for.
     ///
     /// # Errors
-    /// [`Error::Data`] if it has none.
+    /// [`Error::Data`] if the pass names no columns.
     pub fn required_schema(&self) -> Result<&Arc<Schema>> {
         self.schema().ok_or_else(|| refused("the pass names no columns"))
     }

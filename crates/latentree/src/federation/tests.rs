@@ -1,4 +1,4 @@
-//! Whole runs by files: sites, coordinator, masks and noise.
+//! Complete runs through files: sites, coordinator, masks and noise.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ fn model(states: usize) -> LatentTree {
     Simulation::new(Shape::Complete { degree: 4 }, 12).family(family).seed(3).model().unwrap()
 }
 
-/// Rows of three sites of unequal size; the last one never has the last two labels of the first column.
+/// Rows of three sites of unequal size; the last site never has the last two labels of the first column.
 fn sites(states: usize) -> (Dataset, Vec<(&'static str, Dataset)>) {
     let data = Inference::new(&model(states)).sample(3000, 5).unwrap();
     let part = |site: u64| {
@@ -39,7 +39,7 @@ fn options(data: &Dataset, settings: &[(&str, &str)]) -> RunOptions {
     RunOptions { schema: Some(data.schema().clone()), learn, ..RunOptions::default() }
 }
 
-/// Answers a pass as a site, and gives the path of the part.
+/// Answers a pass as a site, and returns the path of the part.
 fn part(folder: &Path, pass: &Path, site: &Site<'_>, data: &Dataset) -> Result<PathBuf> {
     let answer = answer(&PassFile::read(pass)?, data, site)?;
     let path = folder.join(format!("{}.part", site.name));
@@ -51,7 +51,7 @@ fn named(name: &str) -> Site<'static> {
     Site { name: name.to_owned(), ..Site::default() }
 }
 
-/// Runs to the end, opening the run anew for each step.
+/// Completes a run, reopening it for each step.
 fn finished(folder: &Path, run: RunOptions, parts: &[(&str, Dataset)], keys: &[SecretKey]) -> (Vec<u8>, Status) {
     let directory = folder.join("run");
     let (_, mut step) = Federation::start(&directory, run, &Silent).unwrap();
@@ -153,12 +153,12 @@ fn parts_that_do_not_belong_are_refused() {
     let Step::Round(other_pass) = step else { panic!("a first round") };
     let stranger = part(folder.path(), &other_pass, &named("stranger"), &parts[0].1).unwrap();
     assert!(says(&[&stranger]).contains("another run"));
-    // After the round, the same part is late.
+    // Once the round is complete, the same part is late.
     let all: Vec<PathBuf> = parts.iter().map(|(name, it)| part(folder.path(), &pass, &named(name), it).unwrap()).collect();
     let Step::Round(_) = run.next(&all, &[], &Silent).unwrap() else { panic!("a second round") };
     let message = run.next(&all[..1], &[], &Silent).unwrap_err().to_string();
     assert!(message.contains("round 1 is over") && message.contains("already"), "{message}");
-    // A directory in use, and one that is not a run.
+    // A directory that is in use, and one that is not a run.
     assert!(Federation::open(&directory).unwrap_err().to_string().contains("another run is using it"));
     assert!(Federation::open(folder.path()).unwrap_err().to_string().contains("no run"));
 }
@@ -198,14 +198,14 @@ fn sites_refuse_what_their_policy_does_not_allow() {
     assert!(says(Policy { masked: true, ..Policy::default() }).contains("masks"));
     let released = answer(&file, &parts[0].1, &site(Policy { least_count: 200, ..Policy::default() })).unwrap();
     assert!(released.suppressed > 0 && released.smallest_count >= Some(200));
-    // The record notices other data.
+    // The record detects other data.
     let record = folder.path().join("north.json");
     let remembering = Site { record: Some(&record), ..named("north") };
     let first = answer(&file, &parts[0].1, &remembering).unwrap();
     assert_eq!(answer(&file, &parts[0].1, &remembering).unwrap().part, first.part);
     let message = answer(&file, &parts[1].1, &remembering).unwrap_err().to_string();
     assert!(message.contains("other data"), "{message}");
-    // Another version names both.
+    // The error for another version names both versions.
     let bytes = std::fs::read(&pass).unwrap();
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let at = text.find("\"version\":\"").unwrap();
@@ -271,7 +271,7 @@ fn masked_parts_add_up_to_the_unmasked_sum_and_look_random() {
     let plain: Vec<Vec<u8>> = parts.iter().map(|(_, data)| passes::observe(&file.wire, &mut data.source()).unwrap()).collect();
     let plain = passes::visit_sums(&passes::merge(&plain).unwrap(), true, &mut |_| {}).unwrap();
     assert!(sum == plain, "the sums are the same");
-    // Bytes of each part are uniform: χ² with 255 degrees of freedom has mean 255 and standard deviation 22.6.
+    // The bytes of each part are uniform: χ² with 255 degrees of freedom has mean 255 and standard deviation 22.6.
     for content in &contents {
         let mut counts = [0.0; 256];
         content.iter().for_each(|&byte| counts[usize::from(byte)] += 1.0);
@@ -279,7 +279,7 @@ fn masked_parts_add_up_to_the_unmasked_sum_and_look_random() {
         let chi_squared: f64 = counts.iter().map(|count: &f64| (count - expected).powi(2) / expected).sum();
         assert!((255.0 - 5.0 * 22.6..255.0 + 5.0 * 22.6).contains(&chi_squared), "{chi_squared}");
     }
-    // The same round again has the same masks; another attempt has others.
+    // The same round has the same masks; another attempt has different ones.
     drop(run);
 }
 
@@ -301,7 +301,7 @@ fn a_masked_run_finds_the_tree_and_a_failing_site_is_left_out_with_new_masks() {
     });
     assert!(crate::tree::same_structure(a.0.tree(), b.0.tree()));
     assert!((a.1 - b.1).abs() < 1e-5 * b.1.abs(), "{} {}", a.1, b.1);
-    // West fails.
+    // The site "west" fails.
     let folder = tempfile::tempdir().unwrap();
     let (mut run, step) = Federation::start(&folder.path().join("run"), masked(&data, &parts, &keys), &Silent).unwrap();
     let Step::Round(pass) = step else { panic!("a first round") };
@@ -315,7 +315,7 @@ fn a_masked_run_finds_the_tree_and_a_failing_site_is_left_out_with_new_masks() {
     let again = [of(0), of(1)];
     assert_ne!(std::fs::read(&again[0]).unwrap()[400..], before[400..]);
     let Step::Round(_) = run.next(&again, &[], &Silent).unwrap() else { panic!("the next round") };
-    // A key of another site, and none.
+    // The key of another site, and no key.
     let file = PassFile::read(&pass).unwrap();
     let wrong = Site { key: Some(&keys[1]), ..named("north") };
     assert!(answer(&file, &parts[0].1, &wrong).unwrap_err().to_string().contains("key"));
@@ -346,7 +346,7 @@ fn a_private_run_spends_its_budget_once_and_finds_the_tree_of_many_rows() {
     };
     let (of_truth, of_found) = (score(&truth), score(&found));
     assert!(of_found > of_truth - 0.02, "{of_truth} {of_found}");
-    // The site's budget, and noise that is not drawn again.
+    // The site's budget, and noise that is not drawn a second time.
     let folder = tempfile::tempdir().unwrap();
     let (_, step) = Federation::start(&folder.path().join("run"), run.clone(), &Silent).unwrap();
     let Step::Round(pass) = step else { panic!("a first round") };

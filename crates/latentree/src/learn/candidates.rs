@@ -13,10 +13,11 @@ use crate::selection::{Candidates, LocalLearner, scored_candidates};
 use crate::structure::{LearnedStructure, LearnerName, with_lengths};
 
 impl Learning {
-    /// The candidates of `reg-clrg` or `reg-clnj` (of `reg-clnj` for any other [`structure`](Self::structure)), each with its gain in BIC.
+    /// The candidates of `reg-clrg` or `reg-clnj` (of `reg-clnj` for any other [`structure`](Self::structure)), each with its
+    /// gain in BIC.
     ///
     /// # Errors
-    /// [`Error::Option`] if there are no rows; as [`run`](Self::run).
+    /// [`Error::Option`] if there are no rows, and the same as for [`run`](Self::run).
     pub fn candidates(&self, source: Source<'_>, observer: &dyn Observer) -> Result<Candidates> {
         self.options.check(self.has_validation(), self.tree.is_some())?;
         let Source::Rows(rows) = source else {
@@ -35,7 +36,7 @@ impl Learning {
 }
 
 impl Run<'_> {
-    /// The tree with the accepted candidates, by default those that raise BIC, and with lengths by least squares.
+    /// The tree with the accepted candidates, by default those that improve BIC, with least-squares edge lengths.
     pub(super) fn regularised(&self, rows: &dyn Rows, moments: &PairMoments) -> Result<LearnedStructure> {
         let (candidates, distances) = self.candidates_of(rows, moments)?;
         let tree = match &self.options.selection.accept {

@@ -13,13 +13,13 @@ use crate::parameters::em::rows_log_likelihood;
 use crate::parameters::independent;
 use crate::structure::LearnerName;
 
-/// With fewer rows, any dependence may be due to chance.
+/// Number of rows below which any dependence may be due to chance.
 const FEW_ROWS: u64 = 10;
-/// Columns that a warning names.
+/// Maximum number of columns named in a warning.
 const NAMED: usize = 5;
 
 impl Run<'_> {
-    /// Warns of tables too small or too poor for a tree, and of a BIC below that of independent variables.
+    /// Warns of tables that are too small or too uninformative for a tree, and of a BIC below that of independent variables.
     pub(super) fn warn_of_table(&self, bic: Option<f64>, rows: &dyn Rows) -> Result<()> {
         let schema = Arc::clone(rows.schema());
         let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(&schema)), &Unwarned(self.observer))?;
@@ -51,7 +51,7 @@ impl Run<'_> {
         let model = independent(&schema, &summary)?;
         let log_likelihood = rows_log_likelihood(&model, rows, &Unwarned(self.observer))?;
         let alone = information::bic(log_likelihood, model.n_free_parameters(), summary.total_weight());
-        // Smoothing takes a little off every likelihood.
+        // Smoothing slightly lowers every likelihood.
         if bic < alone - 1e-4 * alone.abs() - 0.5 {
             self.observer.warn(&format!(
                 "BIC {bic:.2} is below the {alone:.2} of independent variables: these rows do not justify the tree; search by BIC, or use more rows"

@@ -51,9 +51,9 @@ pub struct Learned {
     pub candidates: Vec<CandidateScore>,
     /// Summary of the support of the splits between hidden variables, if they were tested.
     pub splits: Option<SplitSummary>,
-    /// Rows whose estimate by a spectral model was too small; see [`Evaluator`](crate::spectral::Evaluator).
+    /// Rows whose estimate by a spectral model was raised to the minimum; see [`Evaluator`](crate::spectral::Evaluator).
     pub clipped_rows: Option<u64>,
-    /// Passes of EM over the rows.
+    /// Number of EM passes over the rows.
     pub em_iterations: Option<usize>,
     /// Whether all iterative steps converged.
     pub converged: bool,

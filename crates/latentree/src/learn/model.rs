@@ -47,7 +47,7 @@ impl Fitted {
 }
 
 impl Run<'_> {
-    /// The model that a search finds, on the tree of `kept` if there is one.
+    /// The model found by a search, on the tree of `kept` if there is one.
     pub(super) fn searched(
         &self,
         criterion: Criterion,

@@ -65,7 +65,7 @@ impl Moments {
         self.wide.as_ref().and_then(|wide| wide.coordinates.as_ref())
     }
 
-    /// Whether the moments describe bins or coordinates rather than the columns themselves.
+    /// Returns whether the moments describe bins or coordinates rather than the columns themselves.
     pub(super) fn are_of_other_columns(&self) -> bool {
         self.wide.is_some()
     }

@@ -128,7 +128,7 @@ impl LearnOptions {
         match self.selection.criterion {
             Some(Criterion::None) => None,
             Some(criterion) => Some(criterion),
-            // Ranks are those of the data.
+            // Ranks are determined by the data.
             None if self.parameters.method.is_spectral() => None,
             None if self.parameters.hidden_states == HiddenStates::Auto => Some(by_default),
             None if self.searches_by_default() && !is_tree_given => Some(by_default),
@@ -136,13 +136,13 @@ impl LearnOptions {
         }
     }
 
-    /// Whether a search was requested explicitly.
+    /// Returns whether a search was requested explicitly.
     pub(super) fn asks_for_search(&self) -> bool {
         matches!(self.selection.criterion, Some(Criterion::Bic | Criterion::Validation))
             || (self.parameters.hidden_states == HiddenStates::Auto && !self.parameters.method.is_spectral())
     }
 
-    /// Whether an effort was requested that only a search can use.
+    /// Returns whether an effort was requested that only a search can use.
     pub(super) fn asks_for_effort(&self) -> bool {
         self.selection.effort.is_some_and(|effort| effort != Effort::Quick)
     }
@@ -182,7 +182,7 @@ impl LearnOptions {
         }
     }
 
-    /// Whether there would be a search by default if not for the method for the parameters.
+    /// Returns whether there would be a search by default if not for the method for the parameters.
     pub(super) fn method_prevents_search(&self) -> bool {
         let method = ParameterOptions { method: ParameterMethod::Auto, ..self.parameters.clone() };
         self.selection.criterion.is_none()
@@ -190,7 +190,7 @@ impl LearnOptions {
             && Self { parameters: method, ..self.clone() }.searches_by_default()
     }
 
-    /// Whether the options allow a search by default.
+    /// Returns whether the options allow a search by default.
     pub(super) fn searches_by_default(&self) -> bool {
         self.structure.learner == LearnerName::Auto
             && self.parameters.hidden_states.fixed().is_none()
@@ -202,7 +202,7 @@ impl LearnOptions {
             && [ParameterMethod::Auto, ParameterMethod::Em, ParameterMethod::MomentsAndEm].contains(&self.parameters.method)
     }
 
-    /// Whether the learner scores candidates on rows.
+    /// Returns whether the learner scores candidates on rows.
     pub(super) fn is_regularised(&self) -> bool {
         matches!(self.structure.learner, LearnerName::RegularisedNeighborJoining | LearnerName::RegularisedRecursiveGrouping)
     }

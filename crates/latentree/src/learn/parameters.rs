@@ -27,7 +27,7 @@ pub(super) struct Found {
 
 /// Default number of hidden states.
 pub(super) const DEFAULT_STATES: usize = 2;
-/// EM stops after this many models without a rise of the validation log-likelihood.
+/// Number of models without an improved validation log-likelihood after which EM stops.
 const PATIENCE: usize = 10;
 
 /// The data for the parameters.
@@ -72,7 +72,7 @@ pub(super) fn discrete(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> R
         (None, ParameterMethod::Em) => EmStart::LatentClass,
         (None, _) => EmStart::Moments,
     };
-    // A given tree is kept unchanged, whatever the size of its tables.
+    // A given tree is kept unchanged, regardless of the size of its tables.
     let slimmed = match run.tree {
         None => observed_edges::slimmed(tree, &mut *rows.open()?, k, observer)?,
         Some(_) => None,
@@ -128,7 +128,7 @@ pub(super) fn gaussian(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> R
     fit(run, start, evidence, begin)
 }
 
-/// The parameters of a model by EM that begins with its own.
+/// Refits the parameters of a model by EM, starting from its own.
 pub(super) fn refit(run: &Run<'_>, model: LatentTree, smoothing: Smoothing, evidence: &Evidence<'_>) -> Result<Found> {
     climb(run, Start::Given, smoothing, evidence, || Ok(model))
 }

@@ -1,7 +1,7 @@
 //! Learning from private passes: noisy pairs for the tree, then noisy triples for its tables.
 //!
-//! Distances and the polish by likelihood take the noise for fewer rows of each pair. Splits that other noise of the same size
-//! would not have given are named, since they may be noise.
+//! Distances and the refinement by likelihood treat the noise as a smaller number of rows for each pair. Splits that would
+//! not have appeared with other noise of the same size are reported, because they may be noise.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use crate::parameters::{PrivateTables, column_summaries};
 use crate::privacy::{Privacy, PrivatePairs};
 use crate::structure::{LearnedStructure, StructureInput, learn_structure, with_bootstrap_support};
 
-/// Trees that are learned again with other noise.
+/// Number of trees that are learned again with other noise.
 const REPLICATES: usize = 20;
-/// With more variables, they are learned again only if a bootstrap is asked for.
+/// Number of variables above which this is done only if a bootstrap is requested.
 const MOST_VARIABLES: usize = 300;
-/// A split that fewer of these trees have may be noise.
+/// A split found in a smaller share of these trees may be noise.
 const LEAST_SHARE: f64 = 0.5;
 
-/// Whether tables of these columns can be learned from private passes: all columns are yes or no.
+/// Returns whether tables of these columns can be learned from private passes: all columns must be binary.
 pub(crate) fn has_private_triples(schema: &Schema) -> bool {
     schema.columns().iter().all(|column| matches!(column.kind, Kind::Binary { .. }))
 }
@@ -36,7 +36,7 @@ impl Learning {
     /// Learns from rows that answer with noise.
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// The same as for [`run`](Self::run).
     pub fn run_privately(&self, rows: &dyn Rows, privacy: &Privacy, observer: &dyn Observer) -> Result<Learned> {
         let recorder = Recorder::new(observer);
         self.options.check(false, self.tree.is_some())?;
@@ -96,7 +96,7 @@ impl Run<'_> {
         Ok(Fitted::new(found.model.with_provenance(provenance).into(), &structure))
     }
 
-    /// The tree with the share of trees from other noise that have each split.
+    /// Annotates each split with the share of trees, learned with other noise, that contain it.
     fn with_noise_support(&self, structure: LearnedStructure, moments: &Moments) -> Result<LearnedStructure> {
         let n_variables = moments.schema().variables().len();
         let asked = self.options.structure.bootstrap;
@@ -131,7 +131,7 @@ impl Run<'_> {
         Ok(LearnedStructure { tree, ..structure })
     }
 
-    /// Says which columns are rarer than the noise.
+    /// Warns about columns that are rarer than the noise.
     fn warn_of_lost(&self, schema: &Schema, lost: &[usize]) {
         if !lost.is_empty() {
             let names: Vec<&str> = lost.iter().take(5).map(|&ix| schema.columns()[ix].name.as_str()).collect();

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::Stage;
 use crate::observer::Observer;
 
-/// Forwards everything, and records stages with their times, and warnings.
+/// Forwards everything, and records warnings and the times of stages.
 pub(super) struct Recorder<'a> {
     observer: &'a dyn Observer,
     stages: Mutex<Vec<(Stage, Instant)>>,
@@ -22,7 +22,7 @@ impl<'a> Recorder<'a> {
         Self { observer, stages: Mutex::default(), warnings: Mutex::default() }
     }
 
-    /// Ends the running stage; later stages of the same name add to it.
+    /// Ends the current stage; later stages of the same name add to it.
     fn end_stage(stages: &mut Vec<(Stage, Instant)>) {
         let Some((mut stage, begun)) = stages.pop() else { return };
         stage.seconds += begun.elapsed().as_secs_f64();
@@ -32,7 +32,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The stages so far; the running one ends.
+    /// The stages so far; ends the current one.
     pub(super) fn stages(&self) -> Vec<Stage> {
         let mut stages = lock(&self.stages);
         Self::end_stage(&mut stages);

@@ -1,9 +1,10 @@
 //! The models of single learners, which a search must not end below.
 //!
-//! A search climbs from models of its own form and on the rows that it can afford. A single learner may do better: on columns with
-//! very many labels, which the search leaves alone, on Gaussian trees, or where all starts of a large table end in a poor place. So the
-//! models of the default learner, `chow-liu`, `clnj` and `hclt` are fitted as a user would fit them, and the best of all by BIC is the
-//! result. If it is one of theirs and the table is suitable for a search, the search climbs from there once more.
+//! A search climbs from models of its own form and on as many rows as it can afford. A single learner may do better: on
+//! columns with very many labels, which the search skips, on Gaussian trees, or if all starts on a large table end in a poor
+//! local optimum. The models of the default learner, `chow-liu`, `clnj` and `hclt` are therefore fitted as a user would fit
+//! them, and the best of all by BIC is the result. If it is one of theirs and the table is suitable for a search, the search
+//! climbs from there once more.
 
 use super::model::Fitted;
 use super::moments::Moments;
@@ -18,15 +19,17 @@ use crate::observer::{Observer as _, Quiet};
 use crate::selection::{BicSearch, improved};
 use crate::structure::LearnerName;
 
-/// Rows above which the models of learners cost more than the search, which looks at a part of the rows.
+/// Number of rows above which these models cost more than the search, which uses only part of the rows.
 const MAX_ROWS: u64 = 200_000;
-/// Likewise, variables.
+/// Number of variables above which the same applies.
 const MAX_VARIABLES: usize = 300;
-/// Cells of the table above which the default learner is not tried again: the search began from its model, and only its smoothing differs.
+/// Number of cells above which the default learner is not tried again: the search started from its model, and only the
+/// smoothing differs.
 const MAX_CELLS: u64 = 200_000;
-/// The share of BIC by which a rival must be ahead. Closer models are ties, and the search's own has no edges that chance explains.
+/// Share of BIC by which a rival must be ahead. Closer models are ties, and the search's own model has no edges explained by
+/// chance.
 const TIE: f64 = 1e-4;
-/// Learners, and their numbers of hidden states; `None` is a learner's default.
+/// Learners and their numbers of hidden states; `None` means the learner's default.
 const RIVALS: [(LearnerName, Option<usize>); 5] = [
     (LearnerName::Auto, None),
     (LearnerName::ChowLiu, None),
@@ -36,7 +39,7 @@ const RIVALS: [(LearnerName, Option<usize>); 5] = [
 ];
 
 impl Run<'_> {
-    /// The best by BIC of this model and those of single learners.
+    /// The best by BIC among this model and those of single learners.
     pub(super) fn best_of_learners(
         &self,
         found: Fitted,
@@ -66,7 +69,7 @@ impl Run<'_> {
             options.structure.bootstrap = None;
             options.selection.criterion = Some(Criterion::None);
             options.selection.effort = None;
-            // Hidden variables with states are asked for, and not Gaussian ones.
+            // Discrete hidden variables were requested, not Gaussian ones.
             let by_default =
                 if options.parameters.hidden_states == HiddenStates::Auto { HiddenStates::Fixed(2) } else { HiddenStates::Unset };
             options.parameters.hidden_states = n_states.map_or(by_default, HiddenStates::Fixed);
@@ -74,7 +77,8 @@ impl Run<'_> {
             match run.rival(rows, are_frequencies) {
                 Ok((rival, rival_bic)) if rival_bic > bic => (bic, best, is_rival) = (rival_bic, rival, true),
                 Err(Error::Cancelled) => return Err(Error::Cancelled),
-                // A tree whose tables the rows do not determine, or that does not fit the memory, is no rival, and no fault.
+                // A tree whose tables the rows do not determine, or that does not fit in memory, is not a rival; this is not
+                // an error.
                 Ok(_) | Err(_) => {}
             }
         }
@@ -103,7 +107,7 @@ impl Run<'_> {
                     }
                 }
                 Err(Error::Cancelled) => return Err(Error::Cancelled),
-                // The search cannot hold such a model.
+                // The search cannot represent such a model.
                 Ok(None) | Err(_) => {}
             }
         }
@@ -118,7 +122,7 @@ impl Run<'_> {
         Ok((fitted, bic))
     }
 
-    /// The BIC of a model, lowest if it has none.
+    /// The BIC of a model, or the lowest value if it has none.
     pub(super) fn bic_of(&self, file: &ModelFile, moments: &Moments, rows: &dyn Rows) -> Result<f64> {
         Ok(match file {
             ModelFile::LatentTree(model) => self.likelihood(model, moments, Some(rows))?.1.unwrap_or(f64::NEG_INFINITY),

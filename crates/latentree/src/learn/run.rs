@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
         self.options.criterion(self.validation.is_some(), self.tree.is_some())
     }
 
-    /// Whether the tree is searched for together with its parameters.
+    /// Returns whether the tree is searched for together with its parameters.
     pub(super) fn searches_tree(&self) -> bool {
         self.criterion().is_some() && self.tree.is_none() && self.options.structure.learner == LearnerName::Auto
     }
@@ -168,7 +168,7 @@ impl<'a> Run<'a> {
             Some(criterion) => self.searched(criterion, Some(self.structure(&moments, Some(&rows))?), &moments, &rows)?,
             None => {
                 let found = self.fitted(self.structure(&moments, Some(&rows))?, &moments, Some(&rows))?;
-                // A search was asked for, by default, of a table that is not suitable for it.
+                // A search was requested, by default, for a table that is unsuitable for it.
                 if self.criterion() == Some(Criterion::Bic) && self.searches_tree() {
                     self.best_of_learners(found, &moments, &rows, as_given.are_frequencies())?
                 } else {

@@ -1,4 +1,4 @@
-//! Searches over rows that are elsewhere: on a sample that comes here, followed by EM on all rows.
+//! Searches over rows that are held elsewhere: on a sample that is transferred here, followed by EM on all rows.
 
 use super::model::Fitted;
 use super::parameters::{Evidence, refit};
@@ -13,7 +13,7 @@ use crate::moments::{Accumulator as _, Sample, fold};
 use crate::observer::Observer as _;
 
 impl Learning {
-    /// Whether the options ask for what must see rows: comparisons of models, tests of splits, rows drawn for validation.
+    /// Returns whether the options need access to rows: to compare models, to test splits, or to draw validation rows.
     pub(super) fn must_see_rows(&self, rows: &dyn Rows, recorder: &Recorder<'_>) -> bool {
         Run::new(self, None, recorder).criterion_for(rows).is_some()
             || self.options.selection.validation.is_some()
@@ -21,7 +21,8 @@ impl Learning {
             || self.options.is_regularised()
     }
 
-    /// Learns from a sample of at most so many bytes. If it holds all rows, that is the result; otherwise EM fits the model to all rows.
+    /// Learns from a sample of at most this many bytes. If it holds all rows, that is the result; otherwise, EM fits the
+    /// model to all rows.
     pub(super) fn run_on_sample(
         &self,
         rows: &dyn Rows,
@@ -41,7 +42,7 @@ impl Learning {
         let n_drawn = drawn.n_rows();
         drop(drawn);
         recorder.warn(&format!("the tree was found on a sample of {n_drawn} of {n_rows} rows, and its tables by all rows"));
-        // The tree is known: bins, which must see rows, are not needed.
+        // The tree is known, so bins, which need access to rows, are not needed.
         let known = Self { tree: Some(learned.tree().clone()), ..self.clone() };
         let run = Run::new(&known, None, recorder);
         let are_frequencies = rows.remote().is_none_or(crate::data::Remote::are_frequencies);

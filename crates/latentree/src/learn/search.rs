@@ -19,7 +19,7 @@ use crate::tree::Tree;
 /// With more variables, the default learner takes longer than the search and is not used as a start.
 const MAX_FOR_LIKELIHOOD: usize = 300;
 
-/// What a search found.
+/// The result of a search.
 pub(super) struct Searched {
     pub(super) model: LatentTree,
     pub(super) learner: LearnerName,
@@ -84,19 +84,19 @@ impl Run<'_> {
         Ok(searched)
     }
 
-    /// How a search by BIC, and what follows it, smooths.
+    /// The smoothing of a search by BIC and of the stages after it.
     pub(super) fn search_smoothing(&self, total_weight: f64) -> Smoothing {
         let usual = Smoothing::for_search(total_weight);
         Smoothing { pseudo_count: self.options.em.smoothing.unwrap_or(usual.pseudo_count), ..usual }
     }
 
-    /// The models of trees by moments and EM, as they would be without a search: it must not end below them.
+    /// The models of trees by moments and EM, as they would be without a search, which must not end below them.
     fn learned_models(&self, trees: &[Tree], evidence: &Evidence<'_>) -> Result<Vec<LatentTree>> {
         let n_variables = evidence.rows.schema().variables().len();
         if n_variables > MAX_FOR_LIKELIHOOD || self.options.parameters.hidden_states.fixed().is_some() {
             return Ok(Vec::new());
         }
-        // What is said about a start does not concern the result.
+        // Warnings about a start do not concern the result.
         let quiet = Quiet(self.observer);
         let recorder = Recorder::new(&quiet);
         let run = Run { observer: &recorder, ..*self };
@@ -105,7 +105,7 @@ impl Run<'_> {
             match parameters::discrete(&run, tree, evidence) {
                 Ok(found) => models.push(found.model),
                 Err(Error::Cancelled) => return Err(Error::Cancelled),
-                // A tree whose tables the rows do not determine is no start, and no fault.
+                // A tree whose tables the rows do not determine is not a start; this is not an error.
                 Err(_) => {}
             }
         }

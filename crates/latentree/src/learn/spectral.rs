@@ -1,4 +1,4 @@
-//! Operators instead of parameters.
+//! Spectral models: operators instead of parameters.
 
 use super::model::Fitted;
 use super::run::Run;
@@ -49,7 +49,7 @@ impl Run<'_> {
         Ok(Fitted::new(fit.model.with_provenance(provenance).into(), &structure))
     }
 
-    /// The log-likelihood of the rows, and how many of them have an estimate that is too small.
+    /// The log-likelihood of the rows, and the number of rows whose estimate was raised to the minimum.
     pub(super) fn spectral_fit(&self, model: &SpectralModel, rows: &dyn Rows, log_likelihood: &mut Option<f64>) -> Result<u64> {
         let score = Evaluator::new(model).score(&mut *rows.open()?, self.observer, |_, _| Ok(()))?;
         *log_likelihood = Some(score.log_likelihood).filter(|value| value.is_finite());

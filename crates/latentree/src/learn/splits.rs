@@ -12,7 +12,7 @@ use crate::observer::{Observer, Optional};
 use crate::structure::LearnerName;
 use crate::support::{Collapse, CollapseOptions, Evidence, collapsed};
 
-/// Maximum number of splits that are tested by default: more can take longer than the search.
+/// Maximum number of splits tested by default: more could take longer than the search.
 const MAX_TESTED: usize = 300;
 
 impl Run<'_> {
@@ -46,7 +46,7 @@ impl Run<'_> {
             bootstrap: self.options.structure.bootstrap.filter(|_| self.criterion().is_some()),
             seed: self.options.seed,
         };
-        // Without a search there is nothing to end early.
+        // Without a search, there is nothing to end early.
         let optional = Optional(self.observer);
         let observer: &dyn Observer = if self.criterion().is_some() { &optional } else { self.observer };
         let tested =

@@ -26,7 +26,7 @@ pub fn tree_over(tree: &Tree, schema: &Schema) -> Result<Tree> {
 }
 
 impl Run<'_> {
-    /// The given tree, or the learner's. `rows` are the rows that the moments describe, if available.
+    /// The given tree, or the one found by the learner. `rows` are the rows that the moments describe, if available.
     pub(super) fn structure(&self, moments: &Moments, rows: Option<&dyn Rows>) -> Result<LearnedStructure> {
         let learned = match (self.tree, rows) {
             (Some(tree), _) => return self.given(tree, moments),
@@ -87,7 +87,7 @@ impl Run<'_> {
         Ok(learned)
     }
 
-    /// Warns of forests and of lengths that did not converge.
+    /// Warns about forests and about lengths that did not converge.
     fn describe(&self, learned: &LearnedStructure) {
         if let Some(message) = describe_forest(&learned.tree) {
             self.observer.warn(&message);
@@ -109,7 +109,7 @@ impl Run<'_> {
                 break;
             }
             let options = options.distances(self.options.distance_options().hidden_states(Some(fewer)));
-            // What holds for the states that were asked for was said above.
+            // The warnings for the requested number of states were already issued above.
             let other = learn_structure(input, &options, &Unwarned(observer))?;
             if other.tree.n_components() < learned.tree.n_components() {
                 (learned, used) = (other, Some(fewer));

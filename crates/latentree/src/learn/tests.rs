@@ -1,4 +1,4 @@
-//! Learning from one end to the other: what no stage sees by itself.
+//! End-to-end learning: behaviour that no single stage shows.
 
 mod elsewhere;
 mod numbers;
@@ -38,7 +38,7 @@ fn unrelated(n_columns: usize, n_labels: u32, n_rows: usize) -> Dataset {
     Dataset::from_columns(Arc::new(schema.build().unwrap()), columns, None).unwrap()
 }
 
-/// Groups of binary columns that go with one hidden state; members of the last group are never 1.
+/// Groups of binary columns that follow one hidden state; members of the last group are never 1.
 fn groups(n_groups: usize, size: usize, n_rows: usize) -> Dataset {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let mut schema = Schema::builder();
@@ -55,7 +55,7 @@ fn groups(n_groups: usize, size: usize, n_rows: usize) -> Dataset {
     Dataset::from_columns(Arc::new(schema.build().unwrap()), columns.collect(), None).unwrap()
 }
 
-/// Twelve columns of 60 labels under a hidden tree: too many features for tables of all pairs.
+/// Twelve columns with 60 labels under a hidden tree: too many features for tables of all pairs.
 fn wide_columns() -> Dataset {
     let family = ParameterFamily::Categorical { states: 60, hidden_states: 2, separation: 0.8 };
     let model = Simulation::new(Shape::Complete { degree: 4 }, 12).family(family).seed(3).model().unwrap();
@@ -71,7 +71,7 @@ fn columns_of_many_labels_without_dependence_stand_alone() {
 
 #[test]
 fn columns_of_thousands_of_labels_get_no_joint_tables() {
-    // Two columns that are joined by force: a table of 4 million cells for 2,000 rows.
+    // Two columns joined by force: a table of 4 million cells for 2,000 rows.
     let data = unrelated(2, 2000, 2000);
     let learning = Learning::new().structure(LearnerName::ChowLiu).distances(crate::distance::DistanceOptions::new());
     let learned = learn(&learning, &data);
@@ -81,8 +81,8 @@ fn columns_of_thousands_of_labels_get_no_joint_tables() {
 #[test]
 fn every_learner_takes_groups_with_a_constant_one() {
     let data = groups(6, 15, 600);
-    // Regularised grouping compares models with observed inner nodes, which groups cannot be, and refuses them.
-    // A chain has all columns, whatever they are.
+    // Regularised grouping compares models with observed inner nodes, which groups cannot be, and refuses them. A chain uses
+    // all columns, regardless of their kind.
     let is_regularised = |it: &LearnerName| it.name().starts_with("reg-") || *it == LearnerName::Chain;
     for learner in LearnerName::ALL.into_iter().filter(|it| !is_regularised(it)) {
         let learned = learn(&Learning::new().structure(learner).em_iterations(Some(20)), &data);
@@ -128,13 +128,13 @@ fn the_order_of_rows_does_not_matter() {
     for seed in 0..4 {
         let truth = Simulation::new(Shape::Random { max_degree: Some(4) }, 20).family(family).seed(seed).model().unwrap();
         let data = Inference::new(&truth).sample(400, seed).unwrap();
-        // Batches from the last to the first, and every third row first.
+        // Batches from last to first, and every third row first.
         let order: Vec<usize> = (0..3).flat_map(|start| (start..400).step_by(3)).rev().collect();
         let shuffled: Vec<_> = data.batches().iter().map(|batch| crate::data::select_rows(batch, &order, 0)).collect();
         let shuffled = Dataset::new(Arc::clone(data.schema()), shuffled);
         let fraction = Some(Validation::Fraction(0.2));
         let ways = [Learning::new(), Learning::new().bootstrap(Some(6)), Learning::new().validation(fraction)];
-        // A search takes longer: once.
+        // A search takes longer, so it is run only once.
         let searched = if seed == 0 { ways[..2].to_vec() } else { Vec::new() };
         for learning in ways.into_iter().map(|it| it.effort(Effort::Quick)).chain(searched) {
             assert_eq!(learn(&learning, &data).file, learn(&learning, &shuffled).file, "seed {seed}");
@@ -152,7 +152,7 @@ fn a_checkpoint_of_wide_groups_gives_the_model_without_one() {
         let kept = learn(&learning, &data);
         assert_eq!(kept.log_likelihood, plain.log_likelihood);
     }
-    // Other rows, though of the same shape, are another run.
+    // Different rows are a different run, even with the same shape.
     let other = groups(10, 80, 299);
     assert!(learning.run(Source::Rows(&other), &Silent).is_err());
 }
@@ -173,7 +173,7 @@ fn wide_columns_work_with_a_given_tree_a_search_and_a_bootstrap() {
 
 #[test]
 fn a_tree_that_the_rows_do_not_justify_is_said_to_be_one() {
-    // Every pair is connected, though none depends on another.
+    // All pairs are connected, although none is dependent.
     let distances = crate::distance::DistanceOptions::new().significance(None);
     let learned = learn(&Learning::new().structure(LearnerName::NeighborJoining).distances(distances), &unrelated(8, 3, 300));
     assert!(learned.tree().n_hidden() > 0);

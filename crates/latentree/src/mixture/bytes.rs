@@ -1,4 +1,4 @@
-//! Accumulators as bytes: a header in JSON with its length before it, then numbers, little-endian.
+//! Serializes accumulators: the length of a JSON header, the header itself, then little-endian numbers.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +9,7 @@ fn invalid(problem: impl Into<String>) -> Error {
     Error::format(Place::default(), "mixture pass", problem)
 }
 
-/// The bytes of a header and arrays of numbers.
+/// Writes a header and arrays of numbers as bytes.
 pub(crate) fn write(header: &impl Serialize, arrays: &[&[f64]]) -> Result<Vec<u8>> {
     let header = serde_json::to_vec(header).map_err(|error| invalid(error.to_string()))?;
     let mut bytes = Vec::with_capacity(16 + header.len() + arrays.iter().map(|array| 8 + 8 * array.len()).sum::<usize>());
@@ -22,7 +22,7 @@ pub(crate) fn write(header: &impl Serialize, arrays: &[&[f64]]) -> Result<Vec<u8
     Ok(bytes)
 }
 
-/// What [`write`] wrote.
+/// Reads the bytes written by [`write`].
 pub(crate) fn read<H: DeserializeOwned, const N: usize>(bytes: &[u8]) -> Result<(H, [Vec<f64>; N])> {
     let mut rest = bytes;
     let mut take = |n_bytes: usize| {
@@ -44,7 +44,7 @@ pub(crate) fn read<H: DeserializeOwned, const N: usize>(bytes: &[u8]) -> Result<
     if rest.is_empty() { Ok((header, arrays)) } else { Err(invalid("there are bytes after its end")) }
 }
 
-/// Fails if what was read does not fit together.
+/// Fails unless the parts that were read are consistent.
 pub(crate) fn check(fits: bool) -> Result<()> {
     if fits { Ok(()) } else { Err(invalid("its parts do not fit together")) }
 }
@@ -61,7 +61,7 @@ pub(crate) fn same_length(own: usize, other: usize) -> Result<()> {
     })
 }
 
-/// Adds numbers one by one; fails if there are not as many.
+/// Adds `other` to `own` element by element; fails if their lengths differ.
 pub(crate) fn add(own: &mut [f64], other: &[f64]) -> Result<()> {
     same_length(own.len(), other.len())?;
     own.iter_mut().zip(other).for_each(|(own, other)| *own += other);

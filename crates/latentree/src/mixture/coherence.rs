@@ -1,4 +1,4 @@
-//! How often the leading words of a topic occur together.
+//! Topic coherence: how often the leading words of a topic occur together.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use crate::error::Result;
 use crate::moments::{Accumulator, fold};
 use crate::observer::Observer;
 
-/// Words of a topic that are looked at.
+/// Number of leading words of a topic used to measure its coherence.
 pub const COHERENCE_WORDS: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Plan {
-    /// The leading words of each topic: columns.
+    /// Column indices of the leading words of each topic.
     tops: Vec<Vec<u32>>,
     n_columns: usize,
 }
 
-/// Counts of documents with two of a topic's words.
+/// Counts of the documents that contain both words of a pair, for the leading words of each topic.
 #[derive(Debug, Clone)]
 pub(crate) struct WordPairs {
     plan: Arc<Plan>,
-    /// For each column the topics it leads, and its place there.
+    /// For each column, the topics it leads and its rank in each of them.
     places: Arc<Vec<Vec<(u32, u32)>>>,
-    /// L×L counts for each topic.
+    /// An L×L matrix of counts for each topic.
     counts: Vec<f64>,
     /// Number of documents.
     documents: f64,
@@ -119,12 +119,12 @@ impl Accumulator for WordPairs {
     }
 }
 
-/// The coherence of topics in rows (Mimno et al. 2011; Ruffini 2019, §3.4.2): the higher (the less below 0) the more often
-/// their leading words occur together. `words(topic)` gives the probabilities of the columns in a topic; the
-/// [`COHERENCE_WORDS`] most probable are looked at. A word occurs in a row if its cell is above 0.
+/// The coherence of topics over the rows (Mimno et al. 2011; Ruffini 2019, §3.4.2): the closer to 0 from below, the more
+/// often their leading words occur together. `topics` holds the probabilities of the columns in each topic; the
+/// [`COHERENCE_WORDS`] most probable columns are used. A word occurs in a row if its cell is above 0.
 ///
 /// # Errors
-/// Those of the rows.
+/// Fails if the rows cannot be read.
 pub fn coherence(rows: &dyn Rows, topics: &[Vec<f64>], observer: &dyn Observer) -> Result<Vec<f64>> {
     let n_columns = rows.schema().columns().len();
     let tops = topics.iter().map(|shares| {
@@ -136,21 +136,21 @@ pub fn coherence(rows: &dyn Rows, topics: &[Vec<f64>], observer: &dyn Observer) 
     Ok(measures.into_iter().map(|it| it.together).collect())
 }
 
-/// How well words go together, by the documents that have them.
+/// How often a list of words occurs together in the same documents.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WordCoherence {
-    /// `Σ_{i<j} ln((D(w_i, w_j) + 1) / D(w_i))`, words in falling order (Mimno et al. 2011).
+    /// UMass coherence `Σ_{i<j} ln((D(w_i, w_j) + 1) / D(w_i))`, with words in decreasing order (Mimno et al. 2011).
     pub together: f64,
-    /// Mean over pairs of the normalised pointwise mutual information: 1 for words that are always together, 0 for independent ones, −1 for
-    /// words that never are. `None` of fewer than two words.
+    /// Mean normalised pointwise mutual information (NPMI) over pairs of words: 1 if they always occur together, 0 if they
+    /// are independent, −1 if they never occur together. `None` for fewer than two words.
     pub npmi: Option<f64>,
-    /// C_V (Röder, Both and Hinneburg 2015): mean cosine of every word's NPMI with all words and the sum of these vectors. Whole documents
-    /// take the place of sliding windows, as counts have no order.
+    /// C_V (Röder, Both and Hinneburg 2015): the mean cosine between each word's vector of NPMI with all words and the sum of
+    /// these vectors. Whole documents replace sliding windows because counts have no order.
     pub c_v: Option<f64>,
 }
 
 impl WordCoherence {
-    /// By counts of documents with two words, `COHERENCE_WORDS` a row.
+    /// Computes the measures from counts of documents that contain both words of a pair, `COHERENCE_WORDS` counts per row.
     fn of(counts: &[f64], n_words: usize, documents: f64) -> Self {
         let count = |i: usize, j: usize| counts[i * COHERENCE_WORDS + j];
         let pairs = || (1..n_words).flat_map(|j| (0..j).map(move |i| (i, j)));
@@ -173,22 +173,22 @@ impl WordCoherence {
     }
 }
 
-/// Normalised pointwise mutual information of two words by the documents that have each, and both.
+/// Normalised pointwise mutual information of two words, from the numbers of documents with each word and with both.
 fn normalised_information(first: f64, second: f64, both: f64, documents: f64) -> f64 {
     if both <= 0.0 {
         return -1.0;
     }
     if both >= documents {
-        // Words of every document tell nothing of each other.
+        // A word that is in every document carries no information about the others.
         return 0.0;
     }
     (both * documents / (first * second)).ln() / -(both / documents).ln()
 }
 
-/// How well the words of each list, at most [`COHERENCE_WORDS`] columns, go together in the rows.
+/// Coherence of each list of words, at most [`COHERENCE_WORDS`] columns per list, over the rows.
 ///
 /// # Errors
-/// Those of the rows.
+/// Fails if the rows cannot be read.
 pub fn word_coherence(rows: &dyn Rows, words: Vec<Vec<u32>>, observer: &dyn Observer) -> Result<Vec<WordCoherence>> {
     let n_columns = rows.schema().columns().len();
     let tops = words.into_iter().map(|words| words.into_iter().take(COHERENCE_WORDS).collect()).collect();

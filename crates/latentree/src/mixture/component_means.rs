@@ -1,11 +1,11 @@
-//! The mean of every column in every component of a star.
+//! The mean of each column in each component of a star.
 
 use crate::data::Kind;
 use crate::linalg::Matrix;
 use crate::model::{Distribution, Emission, LatentTree, Table};
 
-/// The mean of every column (k×d) in the components of a star: the rate of a count, the probability of 1 of a binary column,
-/// the mean of a number, and NaN for a column of other labels. `None` if the root is not discrete.
+/// The k×d means of the columns in the components of a star: the rate of a count, the probability of 1 for a binary column,
+/// the mean of a number, and NaN for any other categorical column. `None` if the root is not discrete.
 #[must_use]
 pub fn component_means(model: &LatentTree) -> Option<Matrix> {
     let schema = model.schema();

@@ -1,11 +1,11 @@
-//! Starts of the single-topic model by moves of single documents.
+//! Starting points for the single-topic model, found by moving single documents between groups.
 //!
-//! A grouping of documents has the classification log-likelihood `Σ_c [Σ_w g(S_cw) − g(T_c) + g(n_c)]` with `g(x) = x ln x`, S
-//! the counts of words, T their sums and n the numbers of documents, up to a constant. A sweep moves every document to the
-//! group where this is largest, with the document's own counts taken out of its group first (Hartigan 1975), until no move
-//! gains. Unlike EM, which at the lengths of real documents is sure of their topics after its first pass and stays near its
-//! start, a move sees what a topic would be without the document. Several random groupings are tried, the one of the largest
-//! likelihood is kept, and EM follows.
+//! Up to a constant, a grouping of documents has the classification log-likelihood `Σ_c [Σ_w g(S_cw) − g(T_c) + g(n_c)]` with
+//! `g(x) = x ln x`, where S are the word counts of the groups, T their totals and n the numbers of documents. A sweep moves
+//! each document to the group that maximises this, after removing the document's own counts from its current group (Hartigan
+//! 1975); sweeps repeat until no move improves it. For documents of realistic length, EM is already certain of their topics
+//! after its first pass and stays near its start. A move, by contrast, sees what a topic would be without the document.
+//! Several random groupings are tried, the most likely one is kept, and EM follows.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -16,30 +16,30 @@ use crate::data::{Block, Rows};
 use crate::error::{Error, Result};
 use crate::observer::Observer;
 
-/// Gains that all starts together may add up, about.
+/// Approximate budget of gains added over all starts.
 const WORK: usize = 150_000_000;
-/// Sweeps that every start takes, and that the best of them takes at most.
+/// Number of sweeps for each start, and the maximum for the best of them.
 const SWEEPS: usize = 10;
 const MOST_SWEEPS: usize = 60;
-/// Gain of a sweep, relative to the log-likelihood, at which moves end: EM does the rest.
+/// Relative improvement of the log-likelihood per sweep below which moves stop; EM does the rest.
 const TOLERANCE: f64 = 1e-6;
-/// Difference, relative to the log-likelihood, up to which groupings are the same.
+/// Relative difference of the log-likelihood below which two groupings count as equal.
 const SAME: f64 = 1e-9;
-/// Random starts.
+/// Maximum number of random starts.
 const MOST_STARTS: usize = 24;
-/// Cells that are held.
+/// Maximum number of cells held in memory.
 const MOST_CELLS: usize = 1 << 24;
 
-/// Documents as they are read.
+/// The documents as read.
 struct Documents {
     starts: Vec<usize>,
     cells: Vec<(u32, f64)>,
     weights: Vec<f64>,
-    /// What every group is given of every word, in words.
+    /// Pseudo-counts of each word added to every group.
     prior: Vec<f64>,
 }
 
-/// Documents in the numbers of a measure.
+/// The documents, with counts in the number type of a measure.
 struct Corpus<M: Measure> {
     starts: Vec<usize>,
     cells: Vec<(u32, M::Number)>,
@@ -48,7 +48,7 @@ struct Corpus<M: Measure> {
     measure: M,
 }
 
-/// A grouping, and the sums of its groups.
+/// A grouping and the sums of its groups.
 struct Groups<'a, M: Measure> {
     corpus: &'a Corpus<M>,
     k: usize,
@@ -57,13 +57,13 @@ struct Groups<'a, M: Measure> {
     sums: Vec<M::Number>,
     /// `g(S_cw + x) − g(S_cw)` at `(w·KEPT + x − 1)·k + c`.
     gains: Vec<f64>,
-    /// Words and documents of each group.
+    /// Number of words and of documents in each group.
     totals: Vec<M::Number>,
     sizes: Vec<M::Number>,
 }
 
-/// The most likely grouping of documents that is found from this one and from random ones; `None` if documents are too many
-/// for it.
+/// Finds the most likely grouping of the documents, starting from `first` and from random groupings. Returns `None` if there
+/// are too many documents.
 pub(super) fn grouping(
     rows: &dyn Rows,
     k: usize,
@@ -102,7 +102,7 @@ fn best_grouping<M: Measure>(
             (groups.value(), ended, groups.labels)
         })
         .collect();
-    // Of starts that end in the same grouping the first is taken, whatever the rounding.
+    // If several starts end in the same grouping, the first one wins regardless of rounding.
     let is_better = |value: f64, best: f64| value > best + SAME * best.abs();
     let best = found.into_iter().reduce(|best, other| if is_better(other.0, best.0) { other } else { best });
     let best = best.map(|(_, ended, labels)| {
@@ -120,7 +120,7 @@ fn best_grouping<M: Measure>(
 }
 
 impl Documents {
-    /// Reads all documents; `None` if a single start would take more than all are allowed.
+    /// Reads all documents. Returns `None` if they have too many cells or a single start would cost more than twice [`WORK`].
     fn read(rows: &dyn Rows, prior: Vec<f64>, k: usize, observer: &dyn Observer) -> Result<Option<Self>> {
         let mut documents = Self::none(prior);
         let mut source = rows.open()?;
@@ -191,7 +191,7 @@ impl<'a, M: Measure> Groups<'a, M> {
         groups
     }
 
-    /// What depends on the sum of a word in a group.
+    /// Updates the cached gains that depend on the sum of a word in a group.
     #[inline]
     fn look_again(&mut self, word: usize, c: usize) {
         let (k, sum, measure) = (self.k, self.sums[word * self.k + c], &self.corpus.measure);
@@ -201,7 +201,7 @@ impl<'a, M: Measure> Groups<'a, M> {
         }
     }
 
-    /// Sweeps until little is gained; tells whether this was reached.
+    /// Sweeps until the improvement becomes small. Returns whether this happened within `most` sweeps.
     fn climb(&mut self, most: usize, observer: &dyn Observer) -> bool {
         let mut value = self.value();
         for _ in 0..most {
@@ -224,7 +224,7 @@ impl<'a, M: Measure> Groups<'a, M> {
         of_words.sum::<f64>() + of_groups.sum::<f64>()
     }
 
-    /// Moves every document to its best group; tells whether one has moved.
+    /// Moves each document to its best group. Returns whether any document moved.
     fn sweep(&mut self) -> bool {
         let (k, corpus, measure) = (self.k, self.corpus, &self.corpus.measure);
         let mut has_moved = false;
@@ -232,7 +232,7 @@ impl<'a, M: Measure> Groups<'a, M> {
         for document in 0..self.labels.len() {
             let from = self.labels[document] as usize;
             let (cells, weight) = (corpus.cells(document), corpus.weights[document]);
-            // The last document of a group stays.
+            // A group keeps its last document.
             if cells.is_empty() || self.sizes[from].is_all(weight) {
                 continue;
             }
@@ -254,7 +254,7 @@ impl<'a, M: Measure> Groups<'a, M> {
             }
             gains[from] = stays;
             for (c, gain) in gains.iter_mut().enumerate() {
-                // Of the group without the document, and with it.
+                // Totals of the group without the document; adding the document gives the totals with it.
                 let (mut total, mut size) = (self.totals[c], self.sizes[c]);
                 if c == from {
                     total -= length;
@@ -358,7 +358,7 @@ mod tests {
         let rows: Vec<Vec<(u32, f64)>> = (0..20).map(|ix| (0..5).map(|word| (word + 5 * (ix % 2), 3.0)).collect()).collect();
         let rows: Vec<&[(u32, f64)]> = rows.iter().map(Vec::as_slice).collect();
         let documents = tabled(&rows, 10);
-        // Each group has five documents of either kind, the saddle point.
+        // Each group has five documents of either kind: a saddle point.
         let mut groups = Groups::new(&documents, 2, (0..20).map(|ix| (ix / 2) % 2).collect());
         while groups.sweep() {}
         assert!((0..20).all(|ix| (groups.labels[ix] == groups.labels[0]) == (ix % 2 == 0)));

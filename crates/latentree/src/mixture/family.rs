@@ -1,4 +1,4 @@
-//! What a component's rows are distributed like.
+//! The distribution of the rows of a component.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ impl MixtureFamily {
     /// All families.
     pub const ALL: [Self; 6] = [Self::Poisson, Self::SingleTopic, Self::Lda, Self::Gaussian, Self::Bernoulli, Self::Categorical];
 
-    /// The name users write.
+    /// The name used in options and files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -42,8 +42,8 @@ impl MixtureFamily {
         }
     }
 
-    /// The family that the kinds of the columns suggest: `poisson` for counts, `gaussian` for numbers, `bernoulli` for binary
-    /// columns, and `categorical` for all others and for a mixture of kinds.
+    /// The family suggested by the kinds of the columns: `poisson` for counts, `gaussian` for numbers, `bernoulli` for binary
+    /// columns, and `categorical` for other or mixed kinds.
     #[must_use]
     pub fn of(schema: &Schema) -> Self {
         let all = |test: fn(&Kind) -> bool| schema.columns().iter().all(|column| test(&column.kind));
@@ -58,7 +58,7 @@ impl MixtureFamily {
         }
     }
 
-    /// The kind that all columns must have; `None` if any will do.
+    /// The kind required of all columns, or `None` if any kind is allowed.
     #[must_use]
     pub fn column_kind(self) -> Option<KindOverride> {
         match self {
@@ -69,34 +69,35 @@ impl MixtureFamily {
         }
     }
 
-    /// Whether rows are counts.
+    /// Returns whether rows are counts.
     #[must_use]
     pub fn is_counts(self) -> bool {
         matches!(self, Self::Poisson | Self::SingleTopic | Self::Lda)
     }
 
-    /// Whether rows are documents.
+    /// Returns whether rows are documents.
     #[must_use]
     pub fn is_topics(self) -> bool {
         matches!(self, Self::SingleTopic | Self::Lda)
     }
 
-    /// Whether the moments of a variable with itself are those of the model; if not, only moments of different variables are.
+    /// Returns whether the moments of a variable with itself can be corrected to those of the model; if not, only moments
+    /// between different variables have the right form.
     #[must_use]
     pub fn is_corrected(self) -> bool {
         self.is_counts() || self == Self::Gaussian
     }
 
-    /// How rows without a count are told of.
+    /// Text for warnings about rows without any counts.
     pub(crate) fn told_empty(self, n_rows: u64) -> String {
         let (noun, what) = if self.is_topics() { ("document", "empty") } else { ("row", "all zero") };
         format!("{} {} {what}", counted(n_rows, noun), if n_rows == 1 { "is" } else { "are" })
     }
 
-    /// Fails if a column is of another kind than the family needs.
+    /// Checks that all columns are of the kind the family needs.
     ///
     /// # Errors
-    /// [`Error::Option`] that names the column.
+    /// [`Error::Option`] naming the first column of another kind.
     pub fn check(self, schema: &Schema) -> Result<()> {
         let fits = |kind: &Kind| match self {
             Self::Poisson | Self::SingleTopic | Self::Lda => matches!(kind, Kind::Count),

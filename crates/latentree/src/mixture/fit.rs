@@ -1,4 +1,4 @@
-//! From rows to a mixture: moments, components, a model, and what is to be known of it.
+//! Fits a mixture to rows: moments, components, a model, and its diagnostics.
 
 use std::sync::Arc;
 
@@ -21,18 +21,18 @@ use crate::parameters::em::{Em, template};
 use crate::parameters::{MomentOptions, by_moments};
 use crate::tensor::Spectrum;
 
-/// Most components that `auto` looks at.
+/// Maximum number of components considered by `auto`.
 const MOST_AUTO: usize = 32;
-/// Numbers of components in a row that do not raise BIC, after which `auto` ends.
+/// Number of consecutive candidates that fail to improve BIC before `auto` stops.
 const PATIENCE: usize = 3;
-/// Values of α₀ that `auto` tries.
+/// Values of α₀ tried by `auto`.
 const ALPHAS: [f64; 9] = [0.01, 0.03, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
-/// Relevant features of a component that are told.
+/// Number of relevant features reported per component.
 const RELEVANT: usize = 10;
-/// Columns that a warning names.
+/// Maximum number of columns named in a warning.
 const NAMED: usize = 5;
 
-/// What was found for one number of components.
+/// The fit for one number of components.
 struct Candidate {
     model: MixtureModel,
     log_likelihood: f64,
@@ -43,10 +43,10 @@ struct Candidate {
     warnings: Vec<String>,
 }
 
-/// A candidate, the components that the second moment supports, α₀, and all numbers of components that were tried.
+/// A candidate, the number of components that the second moment supports, α₀, and all numbers of components that were tried.
 type Chosen = (Candidate, Option<usize>, Option<f64>, Vec<Tried>);
 
-/// The rows and what is asked of them.
+/// The rows and the options of a fit.
 struct Problem<'a> {
     rows: &'a dyn Rows,
     options: &'a MixtureOptions,
@@ -57,11 +57,11 @@ struct Problem<'a> {
     observer: &'a dyn Observer,
 }
 
-/// Learns a mixture of components in which columns are independent: from moments, and by EM if asked.
+/// Learns a mixture of components with independent columns: from moments, refined by EM if asked.
 ///
 /// # Errors
-/// [`Error::Option`] if options do not suit each other or the columns, [`Error::Data`] if rows cannot be learned from, those
-/// of the rows, and [`Error::Cancelled`].
+/// [`Error::Option`] if the options do not fit each other or the columns, [`Error::Data`] if the rows cannot be learned from,
+/// any error from reading the rows, and [`Error::Cancelled`].
 ///
 /// # Example
 /// ```
@@ -89,7 +89,7 @@ pub fn fit_mixture(rows: &dyn Rows, options: &MixtureOptions, observer: &dyn Obs
     problem.report(candidate, supported, alpha, tried, warnings)
 }
 
-/// The method, and whether EM follows; says what is odd about the columns.
+/// Chooses the method and whether EM follows; adds warnings about constant columns and missing cells.
 fn usable_method(
     summary: &Summary,
     family: MixtureFamily,
@@ -155,7 +155,7 @@ fn usable_method(
 }
 
 impl Problem<'_> {
-    /// Whether moments are taken as they are.
+    /// Returns whether raw moments are used.
     fn is_raw(&self) -> bool {
         self.method == MixtureMethod::Asvtd || !self.family.is_corrected()
     }
@@ -189,7 +189,7 @@ impl Problem<'_> {
         SecondMoment::of(self.rows, &self.summary, plan, self.observer)
     }
 
-    /// The model of the number of components asked for, or of the best number.
+    /// Fits the requested number of components, or the best number.
     fn choose(&self, warnings: &mut Vec<String>) -> Result<Chosen> {
         let d = self.n_features();
         if let NumberOfComponents::Fixed(k) = self.options.components
@@ -232,7 +232,8 @@ impl Problem<'_> {
             NumberOfComponents::Auto => {
                 let (mut best, mut tried): (Option<Candidate>, Vec<Tried>) = (None, Vec::new());
                 let mut since_best = 0;
-                // The noise of a small table hides eigenvalues; BIC judges a few more components than it leaves.
+                // Noise hides eigenvalues of small tables, so BIC also judges a few more components than the noise level
+                // supports.
                 for k in 1..=supported.max(PATIENCE + 1).min(rank).max(1) {
                     let candidate = self.candidate(&moment, k)?;
                     tried.push(Tried { components: k, log_likelihood: candidate.log_likelihood, bic: candidate.bic });
@@ -250,7 +251,7 @@ impl Problem<'_> {
         }
     }
 
-    /// The second moment with the α₀ asked for, or with the best.
+    /// The second moment with the requested α₀, or with the best one.
     fn with_alpha(&self, most: usize) -> Result<(SecondMoment, Option<f64>)> {
         if self.family != MixtureFamily::Lda {
             return Ok((self.second(most, 0.0)?, None));
@@ -286,7 +287,7 @@ impl Problem<'_> {
         }
     }
 
-    /// The model of k components by moments, and EM if asked.
+    /// Fits k components by moments, followed by EM if asked.
     fn candidate(&self, moment: &SecondMoment, k: usize) -> Result<Candidate> {
         let whitening = moment.whiten(k)?;
         let third = moment.third(self.rows, &whitening, self.wants_slices(), self.observer)?;
@@ -364,7 +365,8 @@ impl Problem<'_> {
         Ok(Candidate { model: MixtureModel::Star(model), log_likelihood, bic, gap: None, em, moment_error: None, warnings })
     }
 
-    /// The topics that EM finds from the most likely grouping by moves of documents; `None` if documents are too many for that.
+    /// Fits topics by EM, starting from the most likely grouping found by moving documents. `None` if there are too many
+    /// documents.
     fn by_moves(&self, model: &LatentTree, root: NodeIx, overall: &[f64]) -> Result<Option<topic_em::TopicFit>> {
         let k = model.n_states(root).unwrap_or(1);
         if k < 2 || self.rows.schema().variables().iter().any(|variable| variable.columns.len() != 1) {
@@ -379,7 +381,7 @@ impl Problem<'_> {
         topic_em::fit(start, root, overall, topic_em::TOLERANCE, self.rows, self.observer).map(Some)
     }
 
-    /// By views: the number asked for, or one after the other until BIC falls.
+    /// Fits by views: the requested number of components, or increasing numbers from two until BIC stops improving.
     fn choose_views(&self) -> Result<(Candidate, Vec<Tried>)> {
         let fit = |k: usize| -> Result<Candidate> {
             let (tree, _) = star_tree(self.summary.schema())?;
@@ -400,22 +402,26 @@ impl Problem<'_> {
             return Ok((fit(k)?, Vec::new()));
         }
         let (mut best, mut tried): (Option<Candidate>, Vec<Tried>) = (None, Vec::new());
-        for k in 2..=MOST_AUTO {
+        for k in 1..=MOST_AUTO {
             let candidate = fit(k)?;
             tried.push(Tried { components: k, log_likelihood: candidate.log_likelihood, bic: candidate.bic });
-            if best.as_ref().is_some_and(|best| candidate.bic <= best.bic) {
-                break;
+            match &best {
+                Some(best) if candidate.bic > best.bic => {}
+                // Three components may be better than one where two are not.
+                Some(_) if k == 2 => continue,
+                Some(_) => break,
+                None => {}
             }
             best = Some(candidate);
         }
-        Ok((best.expect("two components were tried"), tried))
+        Ok((best.expect("one component was tried"), tried))
     }
 
     fn log_likelihood(&self, model: &LatentTree) -> Result<f64> {
         crate::parameters::em::rows_log_likelihood(model, self.rows, self.observer)
     }
 
-    /// The bound of all documents, and their weight.
+    /// The sum of the bounds of all documents, and the sum of their weights.
     fn bound(&self, model: &TopicModel) -> Result<(f64, f64)> {
         let (mut sum, mut weight) = (0.0, 0.0);
         let mut source = self.rows.open()?;
@@ -495,7 +501,7 @@ impl Problem<'_> {
     }
 }
 
-/// Probabilities of the columns in each component, where columns are counts or binary.
+/// Probabilities or rates of the columns in each component. `None` unless all columns are counts or binary.
 fn leading_columns(model: &MixtureModel) -> Option<Vec<Vec<f64>>> {
     let model = match model {
         MixtureModel::Topics(model) => return Some((0..model.n_topics()).map(|topic| model.topic(topic).to_vec()).collect()),
@@ -509,7 +515,7 @@ fn leading_columns(model: &MixtureModel) -> Option<Vec<Vec<f64>>> {
     Some((0..means.n_rows()).map(|c| means.row(c).to_vec()).collect())
 }
 
-/// `√(W (1 − ‖M‖²))` of the second and third moments, with the norms of the moments that the parameters have.
+/// `√(W (1 − ‖M‖²))` for the second and third moments, with the norms of the moments implied by the parameters.
 fn moment_error(moment: &SecondMoment, parameters: &Parameters) -> [f64; 2] {
     let k = parameters.weights.len();
     let gram = parameters.means.transposed_times(&parameters.means);

@@ -1,16 +1,16 @@
-//! A mixture that was found, and what is known of it.
+//! A fitted mixture and its diagnostics.
 
 use serde_json::{Value, json};
 
 use super::{MixtureFamily, MixtureMethod};
 use crate::model::{LatentTree, TopicModel};
 
-/// A mixture, as a model.
+/// The model of a mixture.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 #[expect(clippy::large_enum_variant, reason = "there is one of it, and a star is what it usually is")]
 pub enum MixtureModel {
-    /// A star with the component as its hidden variable.
+    /// A star whose hidden variable is the component.
     Star(LatentTree),
     /// A latent Dirichlet allocation.
     Topics(TopicModel),
@@ -23,11 +23,11 @@ pub struct Tried {
     pub components: usize,
     /// Log-likelihood of the rows.
     pub log_likelihood: f64,
-    /// BIC on the scale of the log-likelihood, larger is better.
+    /// BIC on the scale of the log-likelihood; larger is better.
     pub bic: f64,
 }
 
-/// What was found.
+/// A fitted mixture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MixtureFit {
     /// The model.
@@ -36,40 +36,40 @@ pub struct MixtureFit {
     pub family: MixtureFamily,
     /// The method that found it.
     pub method: MixtureMethod,
-    /// Probabilities of the components, falling where EM has not changed them.
+    /// Probabilities of the components, in decreasing order unless EM has changed them.
     pub weights: Vec<f64>,
-    /// Log-likelihood of the rows; of `lda` the [bound](TopicModel::bound).
+    /// Log-likelihood of the rows; for `lda`, its [lower bound](TopicModel::bound).
     pub log_likelihood: f64,
     /// For `single-topic`, the log-likelihood given the lengths of documents.
     pub log_likelihood_given_lengths: Option<f64>,
-    /// BIC on the scale of the log-likelihood, larger is better.
+    /// BIC on the scale of the log-likelihood; larger is better.
     pub bic: f64,
-    /// The most probable component of every row.
+    /// The most probable component of each row.
     pub labels: Vec<usize>,
-    /// Number of rows of each component.
+    /// Number of rows assigned to each component.
     pub sizes: Vec<u64>,
     /// The most relevant features of each component.
     pub relevant: Vec<Vec<String>>,
     /// Coherence of each component's leading columns, for counts and binary columns.
     pub coherence: Option<Vec<f64>>,
-    /// Expected error of the second and the third moment of documents, `√(W (1 − ‖M‖²))` (Ruffini 2019, Theorem 3.2.2).
+    /// Expected error of the second and third moments of documents, `√(W (1 − ‖M‖²))` (Ruffini 2019, Theorem 3.2.2).
     pub moment_error: Option<[f64; 2]>,
-    /// How far apart the two most alike components are in the moments; see [`Components::gap`](crate::tensor::Components::gap).
+    /// Separation of the two most similar components in the moments; see [`Components::gap`](crate::tensor::Components::gap).
     pub gap: Option<f64>,
-    /// Components that the second moment supports: its eigenvalues above the noise.
+    /// Number of components supported by the second moment: its eigenvalues above the noise.
     pub supported: Option<usize>,
     /// Sum of the Dirichlet parameters of `lda`.
     pub alpha: Option<f64>,
-    /// Passes of EM, and whether it converged; `None` without.
+    /// Number of EM passes and whether EM converged; `None` if EM was not run.
     pub em: Option<(usize, bool)>,
-    /// All numbers of components that were tried, where there was a choice.
+    /// All numbers of components that were tried, if there was a choice.
     pub tried: Vec<Tried>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
 impl MixtureFit {
-    /// The star, if it is one.
+    /// The star, if the model is one.
     #[must_use]
     pub fn star(&self) -> Option<&LatentTree> {
         match &self.model {
@@ -78,7 +78,7 @@ impl MixtureFit {
         }
     }
 
-    /// Everything but the model and the labels, as the command line prints it with `--json`.
+    /// Everything except the model and the labels, as printed by the command line with `--json`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let tried = |it: &Tried| json!({"components": it.components, "log_likelihood": it.log_likelihood, "bic": it.bic});

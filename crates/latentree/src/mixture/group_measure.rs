@@ -1,10 +1,10 @@
-//! `g(x) = x ln x` of the sums of a group of documents: looked up where counts are whole numbers, by logarithms otherwise.
+//! `g(x) = x ln x` of the sums of a group of documents: from a table if counts are whole numbers, by logarithms otherwise.
 
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
-/// Counts from 1 on whose gains are kept: nine cells in ten of text.
+/// Gains are cached for counts from 1 to this number, which covers nine out of ten cells of text.
 pub(super) const KEPT: usize = 3;
-/// Numbers of a table of `g`.
+/// Maximum number of entries in a table of `g`.
 const MOST_TABLED: usize = 1 << 23;
 
 /// A number of words or of documents.
@@ -13,10 +13,10 @@ pub(super) trait Number:
 {
     fn of(value: f64) -> Self;
 
-    /// The number if it is one of the counts whose gains are kept.
+    /// The number itself if it is a count whose gains are cached.
     fn kept(self) -> Option<usize>;
 
-    /// Whether nothing is left if so much is taken away.
+    /// Returns whether nothing is left after removing `taken`.
     fn is_all(self, taken: Self) -> bool;
 }
 
@@ -54,17 +54,17 @@ impl Number for f64 {
 pub(super) trait Measure: Sync {
     type Number: Number;
 
-    /// Of the counts of a word, and the prior's.
+    /// `g` of the count of a word plus its prior.
     fn word(&self, word: usize, sum: Self::Number) -> f64;
 
-    /// Of all counts, and the prior's.
+    /// `g` of the total count plus the prior's.
     fn total(&self, sum: Self::Number) -> f64;
 
-    /// Of the weight of the documents.
+    /// `g` of the total weight of the documents.
     fn size(&self, sum: Self::Number) -> f64;
 }
 
-/// `g` by logarithms.
+/// `g` computed with logarithms.
 pub(super) struct Logarithms<'a> {
     prior: &'a [f64],
     prior_total: f64,
@@ -92,9 +92,9 @@ impl Measure for Logarithms<'_> {
     }
 }
 
-/// `g` of all sums that whole counts can have, looked up.
+/// `g` looked up in a table of all sums that whole counts can reach.
 pub(super) struct Table {
-    /// Where a word's numbers begin: `g(prior + n)` for n from 0 to [`KEPT`] more than it occurs.
+    /// Start of each word's entries: `g(prior + n)` for n from 0 to the number of its occurrences plus [`KEPT`].
     starts: Vec<usize>,
     words: Vec<f64>,
     totals: Vec<f64>,
@@ -102,7 +102,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// `None` if counts are not whole or sums become too large.
+    /// Builds the table. `None` if counts are not whole numbers or sums become too large.
     pub(super) fn of(cells: &[(u32, f64)], weights: &[f64], prior: &[f64]) -> Option<Self> {
         let is_whole = |value: f64| value.fract() == 0.0 && value < MOST_TABLED as f64;
         let are_whole = cells.iter().all(|cell| is_whole(cell.1)) && weights.iter().all(|&it| is_whole(it));

@@ -1,4 +1,4 @@
-//! The component of every row.
+//! The component of each row.
 
 use super::fitted::MixtureModel;
 use crate::data::Rows;
@@ -6,10 +6,10 @@ use crate::error::{Error, Result};
 use crate::inference::Inference;
 use crate::observer::Observer;
 
-/// The most probable component of every row.
+/// The most probable component of each row.
 ///
 /// # Errors
-/// Those of the rows, and [`Error::Cancelled`].
+/// Any error from reading the rows, and [`Error::Cancelled`].
 pub fn labels(model: &MixtureModel, rows: &dyn Rows, seed: u64, observer: &dyn Observer) -> Result<Vec<usize>> {
     let mut source = rows.open()?;
     let mut labels = Vec::new();
@@ -38,7 +38,7 @@ pub fn labels(model: &MixtureModel, rows: &dyn Rows, seed: u64, observer: &dyn O
     Ok(labels)
 }
 
-/// The place of the largest number, the first of equal ones; 0 if none is a number.
+/// Index of the largest value, the first one in case of ties; 0 if all values are NaN.
 fn largest(values: &[f64]) -> usize {
     (1..values.len()).fold(0, |best, at| if values[at] > values[best] { at } else { best })
 }

@@ -1,18 +1,18 @@
-//! How alike two groupings of the same rows are.
+//! Agreement between two groupings of the same rows.
 
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
-/// Agreement of two groupings; all are 1 for the same groups, and about 0 for unrelated ones (but `nmi`, which is above 0 by
-/// chance).
+/// Agreement between two groupings. All measures are 1 for identical groups and about 0 for unrelated ones, except the
+/// normalized mutual information, which exceeds 0 by chance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreement {
     /// Adjusted Rand index (Hubert and Arabie 1985).
     pub adjusted_rand: f64,
     /// Mutual information divided by the mean of the two entropies.
     pub normalized_mutual_information: f64,
-    /// The same, adjusted for chance (Vinh, Epps and Bailey 2010).
+    /// Mutual information adjusted for chance (Vinh, Epps and Bailey 2010).
     pub adjusted_mutual_information: f64,
 }
 
@@ -20,7 +20,7 @@ impl Agreement {
     /// Compares two labellings of the same rows; labels may be any numbers.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if there are not as many of both.
+    /// [`Error::Mismatch`] if the two labellings differ in length.
     ///
     /// # Example
     /// ```
@@ -70,7 +70,7 @@ impl Agreement {
     }
 }
 
-/// The mutual information of two groupings of these sizes that is expected by chance.
+/// The expected mutual information, by chance, of two groupings with these group sizes.
 fn expected_information(rows: &[f64], columns: &[f64], n: f64) -> f64 {
     let mut ln_factorials = vec![0.0; n as usize + 1];
     for at in 1..ln_factorials.len() {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn chance_is_what_all_permutations_give() {
-        // The mean over all orders of the second labelling.
+        // The mean over all permutations of the second labelling.
         let left = [0, 0, 0, 1, 1, 2];
         let mut right = vec![0, 0, 1, 1, 1, 1];
         let entropies = |labels: &[usize]| {

@@ -1,4 +1,4 @@
-//! How moments become components.
+//! Methods that recover components from moments.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,15 +6,15 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::tensor::Decomposition;
 
-/// How moments become components.
+/// A method that recovers components from moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum MixtureMethod {
     /// SIDIWO: the rotation that makes all slices as diagonal as possible (Ruffini 2019, Algorithm 3), with a recovery that
-    /// knows the noise.
+    /// accounts for noise.
     #[default]
     Sidiwo,
-    /// Approximate SVTD (Ruffini 2019, Algorithm 2): SVTD of the raw moments, whatever the family.
+    /// Approximate SVTD (Ruffini 2019, Algorithm 2): SVTD of the raw moments, regardless of the family.
     Asvtd,
     /// SVTD (Ruffini 2019, Algorithm 1).
     Svtd,
@@ -24,7 +24,8 @@ pub enum MixtureMethod {
     Svd,
     /// Alternating least squares.
     Als,
-    /// Three groups of columns as views: exact for columns of labels, where the moments of a column with itself are not.
+    /// Three groups of columns as views: exact for categorical columns, for which the moments of a column with itself are
+    /// not.
     MultiView,
 }
 
@@ -32,7 +33,7 @@ impl MixtureMethod {
     /// All methods.
     pub const ALL: [Self; 7] = [Self::Sidiwo, Self::Asvtd, Self::Svtd, Self::Tpm, Self::Svd, Self::Als, Self::MultiView];
 
-    /// The name users write.
+    /// The name used in options and files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

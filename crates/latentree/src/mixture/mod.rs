@@ -1,15 +1,15 @@
-//! Mixtures and topics by moments: a table is clustered in a few passes, and the same way every time.
+//! Mixtures and topic models by moments: clusters a table in a few passes, with reproducible results.
 //!
-//! A mixture of k components in which columns are independent (or documents of k topics) has low-rank second and third
-//! moments. From rows they cost three passes, each an [`Accumulator`](crate::moments::Accumulator) that streams and merges,
-//! and no d×d×d array:
+//! A mixture of k components with independent columns (or documents of k topics) has low-rank second and third moments.
+//! Estimating them takes three passes over the rows, each an [`Accumulator`](crate::moments::Accumulator) that streams and
+//! merges, and never needs a d×d×d array:
 //!
-//! 1. the columns by themselves ([`Summary`](crate::moments::Summary));
-//! 2. the second moment, as a matrix up to 2,000 features and as products with a few vectors above;
-//! 3. the third moment in k whitened coordinates, whole or slice by slice.
+//! 1. a summary of each column ([`Summary`](crate::moments::Summary));
+//! 2. the second moment, as a matrix up to 2,000 features and as products with a few vectors above that;
+//! 3. the third moment in k whitened coordinates, as a whole or slice by slice.
 //!
-//! A [decomposition](crate::tensor) gives the components, [`fit_mixture`] the model: a star
-//! [`LatentTree`](crate::model::LatentTree), with everything that such a model can do, or a
+//! A [decomposition](crate::tensor) yields the components. [`fit_mixture`] turns them into a model: a star
+//! [`LatentTree`](crate::model::LatentTree), which supports everything latent trees do, or a
 //! [`TopicModel`](crate::model::TopicModel). EM may follow.
 //!
 //! Reference: Ruffini (2019), "Learning latent variable models", ch. 1–5.

@@ -1,19 +1,22 @@
-//! The moments of a family, brought to the form
+//! The moments of a family, transformed to the form
 //!
 //! ```text
 //! M₁ = Σ_c ω_c μ_c        M₂ = Σ_c ω_c μ_c μ_cᵀ        M₃ = Σ_c ω_c μ_c ⊗ μ_c ⊗ μ_c
 //! ```
 //!
-//! (Ruffini 2019, eqs. 1.12–1.14), and from there to probabilities and means.
+//! (Ruffini 2019, eqs. 1.12–1.14), and the probabilities and means recovered from them.
 //!
-//! - Counts: factorial moments (Proposition 1.2.1), for topics weighted by the lengths of documents (Theorem 3.2.1). Features
-//!   are divided by the roots of their means, which makes the noise of all cells of M₂ alike.
-//! - Latent Dirichlet allocation (Theorem 3.3.1): `(α₀+1) M₂^α` and `(α₀+1)(α₀+2)/2 · M₃^α` have the weights `ω = α/α₀` of M₁.
-//! - Spherical normal vectors (Hsu and Kakade 2013): with σ² the variance in the directions in which components do not
-//!   differ, and `m = E[x q(x)]` for q the squared deviation along one of them (here the mean over all), `M₂ = E[xxᵀ] − σ²I`
-//!   and `M₃ = E[x⊗x⊗x] − Σ_i (m⊗e_i⊗e_i + e_i⊗m⊗e_i + e_i⊗e_i⊗m)`. Rows are measured from a point beside their mean, in one
-//!   of these directions, so that the means of the components are independent whatever the origin of the data.
-//! - Labels: moments as they are. Those of a column with itself are not of this form, so the result is a start for EM.
+//! - Counts: factorial moments (Proposition 1.2.1), weighted by document length for topics (Theorem 3.2.1). Features are
+//!   divided by the square roots of their means so that all cells of M₂ have similar noise.
+//! - Latent Dirichlet allocation (Theorem 3.3.1): `(α₀+1) M₂^α` and `(α₀+1)(α₀+2)/2 · M₃^α` have the weights `ω = α/α₀` of
+//!   M₁.
+//! - Spherical normal vectors (Hsu and Kakade 2013): let σ² be the variance in the directions in which components do not
+//!   differ, and `m = E[x q(x)]` with q the squared deviation along one of them (here the mean over all). Then
+//!   `M₂ = E[xxᵀ] − σ²I` and `M₃ = E[x⊗x⊗x] − Σ_i (m⊗e_i⊗e_i + e_i⊗m⊗e_i + e_i⊗e_i⊗m)`. The origin is moved to a point away
+//!   from the mean of the rows, in one of these directions, so that the means of the components are linearly independent
+//!   wherever the data lie.
+//! - Categorical columns: raw moments. The moments of a column with itself do not have this form, so the result is only a
+//!   start for EM.
 
 use super::MixtureFamily;
 use super::MixtureMethod;
@@ -28,44 +31,44 @@ use crate::moments::{Accumulator, Summary, fold};
 use crate::observer::Observer;
 use crate::tensor::{Components, Mixture, Options, WhitenedTensor, Whitening, cell_noise};
 
-/// Rounds of the range finder, one pass each.
+/// Maximum number of rounds of the range finder, one pass each.
 const ROUNDS: usize = 6;
-/// Change of the eigenvalues, relative to the largest, at which the range finder ends.
+/// Change of the eigenvalues, relative to the largest, below which the range finder stops.
 const SETTLED: f64 = 1e-4;
-/// Most features of normal vectors: their noise needs the whole matrix.
+/// Maximum number of features of normal vectors: estimating their noise needs the whole matrix.
 const MOST_GAUSSIAN: usize = 10_000;
 
-/// How moments are taken.
+/// How moments are computed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MomentPlan {
     pub(crate) family: MixtureFamily,
-    /// Moments as they are, though the family has better ones.
+    /// Whether to use raw moments even if the family has corrected ones.
     pub(crate) raw: bool,
     /// α₀.
     pub(crate) alpha: f64,
-    /// Most components that will be asked for.
+    /// Maximum number of components that will be requested.
     pub(crate) most: usize,
     pub(crate) seed: u64,
-    /// Whether rows are the whole population, so that moments have no noise.
+    /// Whether the rows are the whole population, so that moments have no noise.
     pub(crate) population: bool,
 }
 
-/// The first two moments, and all that the third needs.
+/// The first two moments, and everything the third one needs.
 #[derive(Debug, Clone)]
 pub(crate) struct SecondMoment {
     plan: MomentPlan,
     pub(crate) features: Features,
     correction: Correction,
-    /// What features are multiplied by.
+    /// Factor by which each feature is multiplied.
     factors: Vec<f64>,
     pub(crate) totals: Totals,
-    /// M₁, of features as they are.
+    /// M₁ of the unscaled features.
     pub(crate) first: Vec<f64>,
-    /// Leading eigenvalues of M₂ of scaled features.
+    /// Leading eigenvalues and eigenvectors of M₂ of the scaled features.
     leading: LeadingEigen,
-    /// Standard error of a cell of it.
+    /// Standard error of a cell of M₂.
     noise: f64,
-    /// σ², and the directions in which components differ.
+    /// σ², and the subspace in which components differ.
     outside: Option<(f64, Outside)>,
 }
 
@@ -74,7 +77,7 @@ fn correction(plan: &MomentPlan) -> Correction {
 }
 
 impl SecondMoment {
-    /// Takes the first two moments: one pass, or a few if there are many features.
+    /// Computes the first two moments: one pass, or a few if there are many features.
     pub(crate) fn of(rows: &dyn Rows, summary: &Summary, plan: MomentPlan, observer: &dyn Observer) -> Result<Self> {
         let scaling = match plan.family {
             MixtureFamily::Gaussian => Scaling::Centred,
@@ -140,7 +143,7 @@ impl SecondMoment {
         Ok(Self { plan, features, correction, factors, totals, first, leading, noise, outside: None })
     }
 
-    /// Of normal vectors, given the sums of centred rows.
+    /// Computes the moments of normal vectors from the sums of centred rows.
     fn of_normal(pairs: PairMoment, mut features: Features, factors: Vec<f64>, plan: MomentPlan) -> Result<Self> {
         let (d, n) = (features.n, pairs.totals.weight);
         let mean: Vec<f64> = pairs.first.iter().map(|sum| sum / n).collect();
@@ -153,7 +156,8 @@ impl SecondMoment {
         let n_differ = k - 1;
         let differing: f64 = leading.values[..n_differ].iter().sum();
         let variance = ((trace - differing) / (d - n_differ) as f64).max(0.0);
-        // A direction in which components do not differ: the unit vector that is least inside, without its part inside.
+        // A direction in which components do not differ: the unit vector with the smallest projection on the subspace, minus
+        // that projection.
         let inside = |i: usize| leading.vectors[..n_differ].iter().map(|vector| vector[i] * vector[i]).sum::<f64>();
         let least = (0..d).fold(0, |best, i| if inside(i) < inside(best) { i } else { best });
         let mut beside = vec![0.0; d];
@@ -192,7 +196,7 @@ impl SecondMoment {
         })
     }
 
-    /// Number of components that are not rounding.
+    /// Number of components above rounding error.
     pub(crate) fn rank(&self) -> usize {
         let largest = self.leading.values.first().copied().unwrap_or(0.0);
         self.leading.values.iter().take_while(|value| **value > 1e-12 * largest && **value > 0.0).count()
@@ -204,7 +208,7 @@ impl SecondMoment {
         Whitening::of_eigenvectors((d, d), &self.leading.values, &self.leading.vectors, k, self.noise)
     }
 
-    /// Whether means are shares of the words of a document.
+    /// Returns whether means are shares of the words of a document.
     pub(crate) fn are_shares(&self) -> bool {
         is_topics(&self.plan)
     }
@@ -219,7 +223,7 @@ impl SecondMoment {
         self.outside.as_ref().map(|it| it.0)
     }
 
-    /// The third moment in whitened coordinates: one pass.
+    /// Computes the third moment in whitened coordinates in one pass.
     pub(crate) fn third(
         &self,
         rows: &dyn Rows,
@@ -274,14 +278,14 @@ impl SecondMoment {
         Ok(ThirdMoment { tensor, slices })
     }
 
-    /// From the third moment of words to that of topics (Theorem 3.3.1, times `(α₀+1)(α₀+2)/2`).
+    /// Converts the third moment of words to that of topics (Theorem 3.3.1, times `(α₀+1)(α₀+2)/2`).
     fn centre_topics(&self, whitener: &Matrix, crosses: &[f64], tensor: &mut [f64], slices: &mut [f64]) {
         let (k, alpha) = (whitener.n_cols(), self.plan.alpha);
         let scale = 0.5 * (alpha + 1.0) * (alpha + 2.0);
         let (once, twice) = (alpha / (alpha + 2.0), 2.0 * alpha * alpha / ((alpha + 1.0) * (alpha + 2.0)));
         let first = Matrix::new(1, self.first.len(), self.first.clone()).times(whitener);
         let u = first.row(0);
-        // Wᵀ M₂ W, as W makes (α₀+1) (M₂ − α₀/(α₀+1) M₁M₁ᵀ) the identity.
+        // Wᵀ M₂ W, because W makes (α₀+1) (M₂ − α₀/(α₀+1) M₁M₁ᵀ) the identity.
         let pair = Matrix::from_fn(k, k, |a, b| (f64::from(u8::from(a == b)) + alpha * u[a] * u[b]) / (alpha + 1.0));
         for at in 0..k * k * k {
             let (a, b, c) = (at / k / k, at / k % k, at % k);
@@ -298,7 +302,7 @@ impl SecondMoment {
         }
     }
 
-    /// Components and the parameters they give.
+    /// Recovers the components and the parameters they imply.
     pub(crate) fn recover(
         &self,
         whitening: &Whitening,
@@ -351,24 +355,24 @@ pub(crate) struct ThirdMoment {
     pub(crate) slices: Option<WhitenedTensor>,
 }
 
-/// Probabilities and means, as the moments give them: means of counts may be negative.
+/// Probabilities and means as recovered from the moments: means of counts may be negative.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Parameters {
     pub(crate) weights: Vec<f64>,
-    /// Mean of each feature in column c.
+    /// Mean of each feature (row) in component c (column).
     pub(crate) means: Matrix,
     /// Variance of normal vectors.
     pub(crate) variance: Option<f64>,
-    /// Components whose weight the data did not give.
+    /// Number of components whose weight the data do not determine.
     pub(crate) unsure: usize,
 }
 
-/// Whether rows are weighed by their lengths.
+/// Returns whether rows are weighted by their lengths.
 fn is_topics(plan: &MomentPlan) -> bool {
     plan.family.is_topics() && !plan.raw
 }
 
-/// What sums of pairs are divided by.
+/// Divisor of the sums over pairs.
 fn divisor(plan: &MomentPlan, totals: &Totals) -> Result<f64> {
     if !is_topics(plan) {
         return match totals.weight > 0.0 {
@@ -387,7 +391,7 @@ fn scaled_first(plan: &MomentPlan, pairs: &PairMoment, factors: &[f64]) -> Vec<f
     pairs.first.iter().zip(factors).map(|(sum, factor)| sum / divisor * factor).collect()
 }
 
-/// From M₂ of words to `(α₀+1) M₂^α`.
+/// Converts M₂ of words to `(α₀+1) M₂^α`.
 fn rank_one(plan: &MomentPlan, cells: &mut [f64], product: impl Fn(usize, usize) -> f64, width: usize) {
     if plan.family == MixtureFamily::Lda && !plan.raw {
         for (at, cell) in cells.iter_mut().enumerate() {
@@ -396,7 +400,7 @@ fn rank_one(plan: &MomentPlan, cells: &mut [f64], product: impl Fn(usize, usize)
     }
 }
 
-/// The standard error of a cell, where row i has the share p_i: `mean_square` is Σ p_i² ‖x_i x_iᵀ‖², `shares` Σ p_i².
+/// The standard error of a cell if row i has share p_i: `mean_square` is Σ p_i² ‖x_i x_iᵀ‖² and `shares` is Σ p_i².
 fn noise(plan: &MomentPlan, mean_square: f64, shares: f64, squared_norm: f64, n_cells: usize) -> f64 {
     if plan.population || shares <= 0.0 {
         return 0.0;
@@ -404,7 +408,8 @@ fn noise(plan: &MomentPlan, mean_square: f64, shares: f64, squared_norm: f64, n_
     cell_noise(mean_square / shares, squared_norm, n_cells, 1.0 / shares)
 }
 
-/// What features are multiplied by: counts by the roots of their means, so that the noise of cells is alike; others not at all.
+/// Factors for the features: counts are divided by the square roots of their means so that all cells have similar noise;
+/// other features are not scaled.
 fn scale_factors(schema: &Schema, features: &Features, summary: &Summary, plan: &MomentPlan) -> Vec<f64> {
     if !plan.family.is_counts() || plan.raw {
         return vec![1.0; features.n];

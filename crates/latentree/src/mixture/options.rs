@@ -1,4 +1,4 @@
-//! What is asked of a mixture.
+//! Options for fitting a mixture.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,17 +6,17 @@ use std::str::FromStr;
 use super::{MixtureFamily, MixtureMethod};
 use crate::error::{Error, Result};
 
-/// How many components.
+/// The number of components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NumberOfComponents {
-    /// As many as give the best BIC, up to what the second moment supports.
+    /// The number with the best BIC, up to about what the second moment supports.
     Auto,
-    /// This many.
+    /// A fixed number.
     Fixed(usize),
 }
 
-/// Most components.
+/// Maximum number of components.
 const MOST: usize = 1000;
 
 impl FromStr for NumberOfComponents {
@@ -40,13 +40,14 @@ impl fmt::Display for NumberOfComponents {
     }
 }
 
-/// The sum α₀ of the Dirichlet parameters of a latent Dirichlet allocation: how mixed documents are.
+/// The sum α₀ of the Dirichlet parameters of a latent Dirichlet allocation: the larger it is, the more mixed the documents
+/// are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Concentration {
-    /// The one of a grid that leaves the least residual of the whitened tensor.
+    /// The value from a grid that leaves the smallest residual of the whitened tensor.
     Auto,
-    /// This one.
+    /// A fixed value.
     Fixed(f64),
 }
 
@@ -68,27 +69,27 @@ impl FromStr for Concentration {
     }
 }
 
-/// What is asked of a mixture.
+/// Options for fitting a mixture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MixtureOptions {
     /// Number of components.
     pub components: NumberOfComponents,
-    /// Family; by default what the kinds of the columns suggest.
+    /// Family; by default the one suggested by the kinds of the columns.
     pub family: Option<MixtureFamily>,
-    /// Method; by default `sidiwo`, and `multi-view` where cells are missing.
+    /// Method; by default `sidiwo`, or `multi-view` if cells are missing.
     pub method: Option<MixtureMethod>,
-    /// Whether EM refines what the moments give.
+    /// Whether EM refines the result of the moments.
     pub em: bool,
     /// α₀ of the family `lda`.
     pub alpha: Option<Concentration>,
-    /// The seed of methods that start at random.
+    /// Seed for methods with random starts.
     pub seed: u64,
-    /// Whether the weighted rows are the whole population: moments are exact, and nothing is set aside as noise.
+    /// Whether the weighted rows are the whole population: moments are then exact, and nothing is discarded as noise.
     pub population: bool,
 }
 
 impl MixtureOptions {
-    /// So many components, all else by default.
+    /// Default options for this number of components.
     #[must_use]
     pub fn new(components: NumberOfComponents) -> Self {
         Self { components, family: None, method: None, em: false, alpha: None, seed: 0, population: false }
@@ -108,7 +109,7 @@ impl MixtureOptions {
         self
     }
 
-    /// Sets whether EM refines what the moments give.
+    /// Sets whether EM refines the result of the moments.
     #[must_use]
     pub fn em(mut self, em: bool) -> Self {
         self.em = em;
@@ -136,7 +137,7 @@ impl MixtureOptions {
         self
     }
 
-    /// Fails if options do not go together.
+    /// Fails if options are incompatible.
     pub(crate) fn check(&self, family: MixtureFamily) -> Result<()> {
         let problem = |option: &str, problem: &str| Err(Error::option(option, problem.to_owned()));
         if family == MixtureFamily::Lda && self.em {

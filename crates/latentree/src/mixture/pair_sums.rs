@@ -1,7 +1,7 @@
-//! First and second moments of feature vectors: one pass.
+//! First and second moments of feature vectors in one pass.
 //!
-//! Up to [`MOST_DENSE`] features the second moment is a matrix. Above that only its products with a few vectors are
-//! collected, for a randomised range finder that makes one pass for each round: d×(k + 8) numbers instead of d×d.
+//! Up to [`MOST_DENSE`] features, the second moment is a matrix. Above that, only its products with a few vectors are
+//! accumulated, for a randomised range finder that makes one pass per round: d×(k + 8) numbers instead of d×d.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,36 +15,36 @@ use crate::error::Result;
 use crate::model::features::{FeatureRows, Features};
 use crate::moments::Accumulator;
 
-/// Features up to which the second moment is a matrix.
+/// Number of features up to which the second moment is a matrix.
 pub(crate) const MOST_DENSE: usize = 2000;
-/// Features up to which lanes have a matrix each.
+/// Number of features up to which each lane has its own matrix.
 const SMALL: usize = 256;
-/// Ranges of features that are added to at once where there is one lane.
+/// Number of feature ranges updated in parallel if there is a single lane.
 const RANGES: usize = 8;
 
-/// How rows are weighed and corrected.
+/// How the products of a feature with itself are corrected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Correction {
-    /// Moments as they are.
+    /// Raw moments.
     Raw,
-    /// Factorial moments: `x_i (x_i − 1)` for `x_i²`.
+    /// Factorial moments: `x_i (x_i − 1)` instead of `x_i²`.
     Factorial,
 }
 
-/// Sums over rows of numbers by themselves.
+/// Scalar sums over rows.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Totals {
     pub(crate) rows: u64,
     pub(crate) weight: f64,
-    /// Sum of the squares of weights.
+    /// Sum of the squared weights.
     pub(crate) squared_weight: f64,
-    /// Sums of t, t (t − 1) and t (t − 1) (t − 2), with t the sum of a row.
+    /// Sums of t, t (t − 1) and t (t − 1) (t − 2), where t is the sum of a row.
     pub(crate) lengths: [f64; 3],
-    /// Sums of the squares of the last two.
+    /// Sums of the squares of the weighted t (t − 1) and t (t − 1) (t − 2).
     pub(crate) squared_lengths: [f64; 2],
-    /// Sum of the squared lengths of what is averaged for the second moment.
+    /// Sum of the squared norms of the terms averaged in the second moment.
     pub(crate) pair_squares: f64,
-    /// Rows of fewer than three counts, and of none.
+    /// Number of rows with fewer than three counts, and with none.
     pub(crate) short: u64,
     pub(crate) empty: u64,
 }
@@ -62,42 +62,42 @@ impl Totals {
     }
 }
 
-/// What does not change while rows come.
+/// Settings that stay the same during a pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Plan {
     features: Features,
     correction: Correction,
-    /// What features are multiplied by.
+    /// Factor by which each feature is multiplied.
     factors: Vec<f64>,
     /// Number of test vectors; 0 for the whole matrix.
     n_tests: usize,
 }
 
-/// The sums.
+/// Accumulator of the first and second moments.
 #[derive(Debug, Clone)]
 pub(crate) struct PairSums {
     plan: Arc<Plan>,
-    /// Test vectors, those of a feature side by side.
+    /// Test vectors, stored feature by feature.
     tests: Arc<Vec<f64>>,
     totals: Totals,
-    /// Sum of the features as they are.
+    /// Sum of the unscaled features.
     first: Vec<f64>,
     /// Upper triangle of a d×d matrix of scaled features, or its d×q products with the test vectors.
     second: Vec<f64>,
 }
 
-/// What the pass found.
+/// The result of the pass.
 #[derive(Debug, Clone)]
 pub(crate) struct PairMoment {
     pub(crate) totals: Totals,
-    /// Sum of the features as they are.
+    /// Sum of the unscaled features.
     pub(crate) first: Vec<f64>,
-    /// Sum of products of scaled features, d×d, or its products with the test vectors, d×q.
+    /// Sum of products of scaled features (d×d), or its products with the test vectors (d×q).
     pub(crate) second: Vec<f64>,
 }
 
 impl PairSums {
-    /// No rows yet; `tests` are d×q test vectors, or nothing for the whole matrix.
+    /// Starts without rows. `tests` holds d×q test vectors, or nothing for the whole matrix.
     pub(crate) fn new(features: Features, correction: Correction, factors: Vec<f64>, tests: Vec<f64>) -> Self {
         let d = features.n;
         let n_tests = tests.len() / d.max(1);
@@ -106,7 +106,7 @@ impl PairSums {
         Self { plan, tests: Arc::new(tests), totals: Totals::default(), first: vec![0.0; d], second: vec![0.0; size] }
     }
 
-    /// What is known of rows without the second moment.
+    /// Adds rows to everything except the second moment.
     fn add_totals(&mut self, rows: &FeatureRows<'_>) {
         let Plan { correction, factors, .. } = &*self.plan;
         let Totals { weight, squared_weight, lengths, squared_lengths, pair_squares, short, empty, rows: n_rows } =
@@ -139,7 +139,7 @@ impl PairSums {
     }
 }
 
-/// Adds the products of the features in a range with all later ones to their part of the matrix.
+/// Adds the products of the features in a range with all later ones to that part of the matrix.
 fn add_products(rows: &FeatureRows<'_>, plan: &Plan, range: Range<usize>, out: &mut [f64]) {
     let (d, factors) = (plan.features.n, &plan.factors);
     let (mut columns, mut values) = (Vec::new(), Vec::new());
@@ -211,7 +211,7 @@ impl Accumulator for PairSums {
         } else if self.lanes() > 1 {
             add_products(&rows, &plan, 0..d, &mut self.second);
         } else {
-            // Rows of the triangle become shorter: ranges are dealt out in small pieces.
+            // Rows of the triangle get shorter, so ranges are distributed in small pieces.
             let width = d.div_ceil(RANGES * 4).max(1);
             let parts = self.second.par_chunks_mut(width * d).enumerate();
             parts.for_each(|(part, out)| add_products(&rows, &plan, part * width..d.min((part + 1) * width), out));

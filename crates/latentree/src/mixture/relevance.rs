@@ -1,16 +1,17 @@
-//! What tells a component from the others.
+//! The features that distinguish a component from the others.
 
 use crate::data::{Kind, Schema};
 use crate::error::Result;
 use crate::model::{Distribution, Emission, LatentTree, TopicModel};
 
-/// Weight of a feature's own probability against its lift.
+/// Weight of a feature's own probability relative to its lift.
 pub const RELEVANCE_LAMBDA: f64 = 0.7;
 
-/// Lift from which a feature is a component's own; the only component has all, whatever the rounding.
+/// Lift above which a feature belongs to a component. It is slightly below 1 so that a single component has all features
+/// despite rounding.
 const OWN: f64 = 1.0 - 1e-9;
 
-/// A feature and what it is in every component.
+/// A feature and its value in each component.
 struct Feature {
     name: String,
     /// Probability of an event, share of a component's counts, or mean.
@@ -21,8 +22,8 @@ struct Feature {
     deviation: Option<f64>,
 }
 
-/// Relevance `λ ln p + (1 − λ) ln(p / p_overall)` of a feature of probability p in a component (Sievert and Shirley 2014;
-/// Ruffini 2019, eqs. 3.8 and 4.12). Nothing is relevant that never happens.
+/// Relevance `λ ln p + (1 − λ) ln(p / p_overall)` of a feature with probability p in a component (Sievert and Shirley 2014;
+/// Ruffini 2019, eqs. 3.8 and 4.12). An event that never happens has relevance −∞.
 #[must_use]
 pub fn relevance(probability: f64, overall: f64, lambda: f64) -> f64 {
     if probability <= 0.0 || overall <= 0.0 {
@@ -31,16 +32,16 @@ pub fn relevance(probability: f64, overall: f64, lambda: f64) -> f64 {
     lambda * probability.ln() + (1.0 - lambda) * (probability / overall).ln()
 }
 
-/// The most relevant features of every component of a star, at most `most` each.
+/// The most relevant features of each component of a star, at most `most` each.
 ///
 /// # Errors
-/// If the model has no hidden root.
+/// Fails if the model has no hidden root.
 pub fn relevant_of_star(model: &LatentTree, most: usize) -> Result<Vec<Vec<String>>> {
     let features = features_of_star(model)?;
     Ok((0..features.first().map_or(0, |it| it.values.len())).map(|component| top(&features, component, most, 0.0)).collect())
 }
 
-/// The most relevant of the features that a component of a star has more often than all rows.
+/// The most relevant among the features that are more frequent in a component of a star than in all rows.
 pub(crate) fn own_words_of_star(model: &LatentTree, most: usize) -> Result<Vec<Vec<String>>> {
     let features = features_of_star(model)?;
     Ok((0..features.first().map_or(0, |it| it.values.len())).map(|component| top(&features, component, most, OWN)).collect())
@@ -83,14 +84,14 @@ fn features_of_star(model: &LatentTree) -> Result<Vec<Feature>> {
     Ok(features)
 }
 
-/// The most relevant words of every topic.
+/// The most relevant words of each topic.
 #[must_use]
 pub fn relevant_of_topics(model: &TopicModel, most: usize) -> Vec<Vec<String>> {
     let features = features_of_topics(model);
     (0..model.n_topics()).map(|topic| top(&features, topic, most, 0.0)).collect()
 }
 
-/// The most relevant of the words that a topic has more often than all documents.
+/// The most relevant among the words that are more frequent in a topic than in all documents.
 pub(crate) fn own_words_of_topics(model: &TopicModel, most: usize) -> Vec<Vec<String>> {
     let features = features_of_topics(model);
     (0..model.n_topics()).map(|topic| top(&features, topic, most, OWN)).collect()
@@ -127,7 +128,7 @@ fn add_emission(schema: &Schema, column: usize, emission: &Emission, weights: &[
             let rows: Vec<&[f64]> = table.rows().collect();
             add_labels(schema, column, &rows, weights, features);
         }
-        // Marked as counts, to be made shares.
+        // Marked as counts, to be converted to shares.
         Emission::Poisson { rates } => {
             features.push(Feature { name, overall: overall(rates), values: rates.clone(), deviation: Some(f64::NAN) });
         }
@@ -140,8 +141,8 @@ fn add_emission(schema: &Schema, column: usize, emission: &Emission, weights: &[
     }
 }
 
-/// The names of the most relevant features of a component. Numbers are ranked by their distance from the overall mean, in
-/// standard deviations, and marked with the direction. Events of less lift than `least_lift` are left out.
+/// The names of the most relevant features of a component. Numbers are ranked by their distance from the overall mean in
+/// standard deviations, and marked with its direction. Events with a lift below `least_lift` are left out.
 fn top(features: &[Feature], component: usize, most: usize, least_lift: f64) -> Vec<String> {
     let mut ranked: Vec<(f64, usize, String)> = Vec::with_capacity(features.len());
     for (ix, feature) in features.iter().enumerate() {
@@ -152,7 +153,8 @@ fn top(features: &[Feature], component: usize, most: usize, least_lift: f64) -> 
             Some(deviation) => {
                 let distance = if deviation > 0.0 { (value - feature.overall) / deviation } else { 0.0 };
                 let sign = if distance < 0.0 { "low" } else { "high" };
-                // A number at its mean is as relevant as an event that never happens; one standard deviation is as a sure event.
+                // A number at its mean is as relevant as an event that never happens; at one standard deviation, as an event
+                // that always does.
                 ranked.push((distance.abs().ln(), ix, format!("{} {sign}", feature.name)));
             }
         }

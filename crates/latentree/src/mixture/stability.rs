@@ -1,4 +1,4 @@
-//! Whether a clustering is the same when some rows are exchanged.
+//! Stability of a clustering when some rows are replaced.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -8,15 +8,15 @@ use super::Agreement;
 use crate::data::{Dataset, Rows, SelectedRows};
 use crate::error::{Error, Result};
 
-/// Rows below which parts of a tenth make no sense.
+/// Minimum number of rows for which a tenth of them is meaningful.
 const LEAST_ROWS: usize = 20;
 
-/// The stability of a clustering (Ruffini 2019, §6.4.1): rows are clustered twice, each time the same 80% with another 10%,
-/// and the adjusted Rand index of the two clusterings is taken on the rows they share. `cluster` gives a label for every row;
-/// the mean of `runs` is returned.
+/// The stability of a clustering (Ruffini 2019, §6.4.1): rows are clustered twice, each time the same 80% plus a different
+/// 10%, and the two clusterings are compared by the adjusted Rand index on the rows they share. `cluster` returns a label for
+/// each row. The result is the mean over `runs`.
 ///
 /// # Errors
-/// [`Error::Option`] if there are fewer than 20 rows or no runs; those of `cluster` and of the rows.
+/// [`Error::Option`] if there are fewer than 20 rows or no runs, and any error from `cluster` or from reading the rows.
 pub fn stability(
     rows: &dyn Rows,
     runs: usize,
@@ -35,7 +35,7 @@ pub fn stability(
         let mut order: Vec<usize> = (0..n_rows).collect();
         order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed.wrapping_add(run as u64)));
         let (common, tenth) = (n_rows * 8 / 10, n_rows / 10);
-        // 0: common; 1 and 2: exchanged; 3: left out.
+        // 0: shared; 1 and 2: exchanged; 3: left out.
         let mut part = vec![3_u8; n_rows];
         for (place, &row) in order.iter().enumerate() {
             part[row] = if place < common { 0 } else { (1 + (place - common) / tenth.max(1)).min(3) as u8 };

@@ -1,4 +1,4 @@
-//! From probabilities and means to a model: a star with the component as its hidden variable.
+//! Builds a model from probabilities and means: a star whose hidden variable is the component.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::model::{Distribution, Emission, LatentTree, Provenance, Table};
 use crate::moments::{ColumnSummary, Summary};
 use crate::tree::Tree;
 
-/// Share of a column's variance that a component keeps at least.
+/// Minimum share of a column's variance that remains within a component.
 const LEAST_VARIANCE: f64 = 0.05;
 
 /// The tree of a star over the variables of a schema, and its hidden node.
@@ -30,7 +30,7 @@ pub(crate) fn star_tree(schema: &Schema) -> Result<(Tree, crate::index::NodeIx)>
     Ok((tree, root))
 }
 
-/// Where a model of these options comes from.
+/// The provenance of a model fitted with these options.
 pub(crate) fn provenance(options: &MixtureOptions, family: MixtureFamily, method: MixtureMethod, rows: u64) -> Provenance {
     let mut provenance = Provenance::by_this_program(options.seed)
         .option("verb", "mixture")
@@ -41,8 +41,8 @@ pub(crate) fn provenance(options: &MixtureOptions, family: MixtureFamily, method
     provenance
 }
 
-/// Means of counts and shares of labels as a model can have them: not negative, and drawn towards the overall mean by as much
-/// as one row of it would.
+/// Makes means of counts and probabilities of labels valid: clips negative values and shrinks them towards the overall mean,
+/// as one additional row with the overall mean would.
 pub(super) fn proper_means(parameters: &Parameters, overall: &[f64], rows: f64, population: bool) -> Matrix {
     let shares: Vec<f64> =
         parameters.weights.iter().map(|weight| if population { 0.0 } else { 1.0 / (1.0 + weight * rows) }).collect();
@@ -52,14 +52,14 @@ pub(super) fn proper_means(parameters: &Parameters, overall: &[f64], rows: f64, 
     })
 }
 
-/// Topics: columns of means that sum to 1.
+/// Normalises columns of means to sum to 1, which makes them topics.
 pub(super) fn as_topics(means: &Matrix) -> Matrix {
     let sums: Vec<f64> = (0..means.n_cols()).map(|c| means.column(c).iter().sum()).collect();
     let d = means.n_rows() as f64;
     Matrix::from_fn(means.n_rows(), means.n_cols(), |i, c| if sums[c] > 0.0 { means[(i, c)] / sums[c] } else { 1.0 / d })
 }
 
-/// The star of these parameters.
+/// The star with these parameters.
 pub(crate) fn star(
     schema: &Arc<Schema>,
     family: MixtureFamily,
@@ -104,7 +104,7 @@ pub(super) fn mean_length(moment: &SecondMoment) -> f64 {
     moment.totals.lengths[0] / moment.totals.weight
 }
 
-/// Mean of every feature.
+/// Mean of each feature.
 pub(super) fn overall_means(schema: &Schema, moment: &SecondMoment, summary: &Summary) -> Vec<f64> {
     let mut overall = vec![0.0; moment.features.n];
     for ((source, column), kind) in moment.features.sources.iter().zip(summary.columns()).zip(schema.columns()) {
@@ -134,7 +134,7 @@ fn emission(kind: &Kind, source: Source, parameters: &Parameters, means: &Matrix
             for c in 0..k {
                 let shares: Vec<f64> = (1..n_states).map(|code| means[(first as usize + code - 1, c)]).collect();
                 let sum: f64 = shares.iter().sum();
-                // Zero has at least what one row of the overall mean would give it.
+                // Code 0 has at least the share that one row of the overall mean would give it.
                 let zero = (1.0 - sum)
                     .max(summary.levels[0] / (summary.weight * (1.0 + summary.weight)).max(f64::MIN_POSITIVE))
                     .max(0.0);

@@ -1,4 +1,4 @@
-//! Weighted rows that have exactly the moments of a model give the model back.
+//! Weighted rows with exactly the moments of a model give the model back.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ struct Truth {
 }
 
 impl Truth {
-    /// Columns of means are distributions of d words, each with words of its own.
+    /// Columns of means are distributions over d words; each has some words of its own.
     fn topics(rng: &mut ChaCha8Rng, k: usize, d: usize) -> Self {
         let mut means = Matrix::from_fn(d, k, |i, c| rng.random_range(0.05..0.3) + if i % k == c { 1.0 } else { 0.0 });
         for c in 0..k {
@@ -31,7 +31,7 @@ impl Truth {
         Self { weights: weights(rng, k), means }
     }
 
-    /// The largest difference of the parameters, components matched.
+    /// The largest difference between the parameters, after matching components.
     fn error(&self, weights: &[f64], means: &Matrix) -> f64 {
         let k = self.weights.len();
         assert_eq!(weights.len(), k);
@@ -85,8 +85,8 @@ fn table(rows: &[(Vec<f64>, f64)], kind: &Kind, sparse: bool) -> Dataset {
     Dataset::from_columns(schema, columns.collect(), Some(weights)).unwrap()
 }
 
-/// All multisets of up to three of d words, with the probability that words drawn from each component, in numbers of these
-/// shares, are it. `moment(words)` is the probability of a sequence of words.
+/// All multisets of up to three of d words with their probabilities, if documents of length n have probability `shares[n]`
+/// and `moment(words)` is the probability of a sequence of words.
 fn documents(d: usize, shares: [f64; 4], moment: &dyn Fn(&[usize]) -> f64) -> Vec<(Vec<f64>, f64)> {
     let mut rows: std::collections::BTreeMap<Vec<u8>, f64> = Default::default();
     let mut add = |words: &[usize], share: f64| {
@@ -111,7 +111,7 @@ fn of_mixture(truth: &Truth) -> impl Fn(&[usize]) -> f64 + '_ {
     }
 }
 
-/// Shares of numbers 0 to 3 whose factorial moments are those of a Poisson number of this mean.
+/// Probabilities of the counts 0 to 3 that give the factorial moments of a Poisson variable with this mean.
 fn poisson_shares(mean: f64) -> [f64; 4] {
     let three = mean.powi(3) / 6.0;
     let two = mean.powi(2) / 2.0 - 3.0 * three;
@@ -154,7 +154,7 @@ fn recovered(data: &Dataset, family: MixtureFamily, method: MixtureMethod, k: us
     moment.recover(&whitening, &third, method, 0).unwrap().0
 }
 
-/// Weight of all rows where the noise of moments is judged by it.
+/// Total weight of the rows in tests where the weight determines the noise of the moments.
 const POPULATION: f64 = 1e18;
 
 const EXACT: [MixtureMethod; 5] =
@@ -213,7 +213,7 @@ fn dirichlet_topics_come_back_and_a_small_concentration_is_a_single_topic() {
     }
 }
 
-/// Rows `μ_c ± σ_c √d e_i`: the moments up to the third are those of spherical normal vectors.
+/// Rows `μ_c ± σ_c √d e_i`, whose moments up to the third are those of spherical normal vectors.
 fn normal_rows(truth: &Truth, deviations: &[f64]) -> Vec<(Vec<f64>, f64)> {
     let (d, k) = (truth.means.n_rows(), truth.means.n_cols());
     let mut rows = Vec::new();
@@ -305,6 +305,17 @@ fn binary_columns_come_back_by_views() {
     }
 }
 
+#[test]
+fn independent_columns_with_holes_have_one_component() {
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let cell = |rng: &mut ChaCha8Rng| if rng.random_bool(0.05) { f64::NAN } else { f64::from(u8::from(rng.random_bool(0.4))) };
+    let rows: Vec<(Vec<f64>, f64)> = (0..1500).map(|_| ((0..6).map(|_| cell(&mut rng)).collect(), 1.0)).collect();
+    let fit =
+        fit_mixture(&table(&rows, &Kind::binary(), false), &MixtureOptions::new(NumberOfComponents::Auto), &Silent).unwrap();
+    assert_eq!(fit.weights.len(), 1);
+    assert_eq!(fit.tried.iter().map(|it| it.components).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
 /// Random binary rows of a mixture.
 fn binary_rows(rng: &mut ChaCha8Rng, n: usize, d: usize, k: usize) -> Vec<(Vec<f64>, f64)> {
     let means = Matrix::from_fn(d, k, |_, _| rng.random_range(0.05..0.95));
@@ -337,7 +348,7 @@ fn approximate_svtd_is_svtd_of_the_raw_moments() {
         let truth = Truth { weights: expected.weights.clone(), means: expected.means[0].clone() };
         assert!(truth.error(&found.weights, &found.means) < 1e-10);
     }
-    // The same for counts, whose own moments are other ones.
+    // The same for counts, whose moments with themselves differ.
     let counts = table(&rows, &Kind::Count, true);
     let found = recovered(&counts, MixtureFamily::Poisson, MixtureMethod::Asvtd, k, 0.0);
     let truth = Truth { weights: expected.weights.clone(), means: expected.means[0].clone() };
@@ -387,7 +398,8 @@ fn the_range_finder_finds_what_the_matrix_has() {
 
 #[test]
 fn fewer_centres_lie_in_the_best_range_and_two_have_the_least_angle() {
-    // Theorem 5.3.1 and 5.3.3: asked for l < k, centres are in the leading l eigenvectors of the second moment.
+    // Theorems 5.3.1 and 5.3.3: if l < k components are requested, centres lie in the leading l eigenvectors of the second
+    // moment.
     let mut rng = ChaCha8Rng::seed_from_u64(900);
     let truth = Truth::topics(&mut rng, 6, 9);
     let data = table(&documents(9, [0.0, 0.0, 0.0, 1.0], &of_mixture(&truth)), &Kind::Count, true);
@@ -507,7 +519,7 @@ fn few_rows_of_labels_show_their_two_classes_though_noise_hides_them_in_the_spec
         &Silent,
     )
     .unwrap();
-    // One class more costs 8 · ½ ln 118 = 19 nats, and explains 21 pairs of correlation 0.64.
+    // One more class costs 8 · ½ ln 118 = 19 nats and explains 21 pairs with correlation 0.64.
     assert_eq!(fit.weights.len(), 2);
     assert!(fit.tried.len() > 2);
     assert!(!fit.warnings.iter().any(|warning| warning.contains("all zero")), "{:?}", fit.warnings);

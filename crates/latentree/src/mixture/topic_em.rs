@@ -1,8 +1,8 @@
-//! EM of the single-topic model: a star of Poisson leaves whose rates sum to the same length L in every topic.
+//! EM for the single-topic model: a star of Poisson leaves whose rates sum to the same length L in every topic.
 //!
-//! Given the lengths of documents the likelihood is that of the star less the log-probability of the lengths, which does not
-//! depend on the topics: `ln P(x) = ln P(x | t) + ln Poisson(t; L)`. So posteriors are those of eq. 3.4 of Ruffini (2019),
-//! and the M-step is `μ_ic = Σ γ_c x_i / Σ γ_c t`.
+//! Given the document lengths, the log-likelihood is that of the star minus the log-probability of the lengths, which does
+//! not depend on the topics: `ln P(x) = ln P(x | t) + ln Poisson(t; L)`. Posteriors are therefore those of eq. 3.4 of Ruffini
+//! (2019), and the M-step is `μ_ic = Σ γ_c x_i / Σ γ_c t`.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::moments::fold;
 use crate::observer::{Observer, Quiet};
 use crate::parameters::em::ExpectedCounts;
 
-/// Most passes.
+/// Maximum number of passes.
 const PASSES: usize = 200;
-/// Gain of a pass, relative to the log-likelihood, at which a fit ends.
+/// Relative improvement of the log-likelihood per pass below which a fit stops.
 pub(super) const TOLERANCE: f64 = 1e-6;
-/// The gain at which moves of documents take over.
+/// Relative improvement per pass below which moves of documents take over.
 pub(super) const ROUGH: f64 = 1e-4;
-/// Counts of the overall distribution of words that every topic is given, in words: keeps words that a topic never had possible.
+/// Number of pseudo-words, distributed like all words, that each topic is given; keeps words possible that a topic never had.
 pub(super) const PSEUDO_WORDS: f64 = 1.0;
 
-/// A fit.
+/// A fitted model.
 pub(crate) struct TopicFit {
     pub(crate) model: LatentTree,
     pub(crate) log_likelihood: f64,
@@ -31,7 +31,7 @@ pub(crate) struct TopicFit {
     pub(crate) converged: bool,
 }
 
-/// Fits the topics and their probabilities from this start, until a pass gains less than this share of the log-likelihood.
+/// Fits the topics and their probabilities from this start until a pass improves the log-likelihood by less than this share.
 pub(crate) fn fit(
     start: LatentTree,
     root: NodeIx,
@@ -64,7 +64,7 @@ fn maximise(counts: &ExpectedCounts, root: NodeIx, overall: &[f64]) -> Result<La
     with_sums(counts.model(), root, &weights, overall, |_, leaf| counts.count_sums(leaf).to_vec())
 }
 
-/// The model of a grouping of the rows.
+/// The model implied by a grouping of the rows.
 pub(crate) fn of_groups(
     model: &LatentTree,
     root: NodeIx,
@@ -89,12 +89,12 @@ pub(crate) fn of_groups(
             number += 1;
         }
     }
-    // No topic is impossible.
+    // Keeps every topic possible.
     weights.iter_mut().for_each(|weight| *weight = weight.max(f64::MIN_POSITIVE.sqrt()));
     with_sums(model, root, &weights, overall, |leaf, _| sums[leaf * k..(leaf + 1) * k].to_vec())
 }
 
-/// The model whose topics have these weights and, by the number of a leaf, these sums of counts.
+/// The model whose topics have these weights and these sums of counts, given per leaf.
 fn with_sums(
     model: &LatentTree,
     root: NodeIx,

@@ -1,7 +1,7 @@
-//! Third moments of feature vectors in whitened coordinates: one pass, and no d×d×d array.
+//! Third moments of feature vectors in whitened coordinates, in one pass and without a d×d×d array.
 //!
-//! With `y = Wᵀx` and w_i the i-th row of W, sums over rows of `y ⊗ y ⊗ y`, `x_i y` and, where slices are needed, `x_r y yᵀ`
-//! give the raw moments. The third factorial moment takes off what counts share with themselves:
+//! With `y = Wᵀx` and w_i the i-th row of W, the sums over rows of `y ⊗ y ⊗ y`, `x_i y` and, where slices are needed,
+//! `x_r y yᵀ` give the raw moments. The third factorial moment subtracts the products of counts with themselves:
 //!
 //! ```text
 //! T = Σ y⊗y⊗y − Σ_i (w_i⊗w_i⊗s_i + w_i⊗s_i⊗w_i + s_i⊗w_i⊗w_i) + 2 Σ_i m_i w_i⊗w_i⊗w_i            s_i = Σ x_i y,  m_i = Σ x_i
@@ -20,14 +20,14 @@ use crate::linalg::Matrix;
 use crate::model::features::Features;
 use crate::moments::Accumulator;
 
-/// Numbers of a lane's sums beyond which there are fewer lanes.
+/// Size of a lane's sums above which fewer lanes are used.
 const LARGE: usize = 1 << 20;
 
-/// Noise that is the same in all directions outside a subspace: `q(x) = ‖x − x̄‖² − ‖Pᵀ(x − x̄)‖²`, with features less `center`.
+/// Isotropic noise outside a subspace: `q(x) = ‖x − x̄‖² − ‖Pᵀ(x − x̄)‖²`, where `center` is subtracted from the features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Outside {
     pub(crate) center: Vec<f64>,
-    /// Orthonormal columns, those of a feature side by side.
+    /// Orthonormal columns, stored feature by feature.
     pub(crate) basis: Vec<f64>,
     pub(crate) width: usize,
 }
@@ -41,11 +41,11 @@ struct Plan {
     outside: Option<Outside>,
 }
 
-/// The sums.
+/// Accumulator of the third moment.
 #[derive(Debug, Clone)]
 pub(crate) struct WhitenedSums {
     plan: Arc<Plan>,
-    /// W, of features as they are: d×k.
+    /// W for unscaled features, d×k.
     whitener: Arc<Vec<f64>>,
     /// Cells i ≤ j ≤ l of `Σ y⊗y⊗y`.
     cubes: Vec<f64>,
@@ -58,12 +58,12 @@ pub(crate) struct WhitenedSums {
     outside: Vec<f64>,
 }
 
-/// What the pass found, sums over rows.
+/// The result of the pass, as sums over rows.
 #[derive(Debug, Clone)]
 pub(crate) struct WhitenedMoment {
     /// The third moment, k×k×k.
     pub(crate) tensor: Vec<f64>,
-    /// Its slices, d×k×k; empty if they were not wanted.
+    /// Its slices, d×k×k; empty unless requested.
     pub(crate) slices: Vec<f64>,
     /// The second moment times W, d×k.
     pub(crate) crosses: Vec<f64>,
@@ -72,7 +72,7 @@ pub(crate) struct WhitenedMoment {
 }
 
 impl WhitenedSums {
-    /// No rows yet.
+    /// Starts without rows.
     pub(crate) fn new(
         features: Features,
         correction: Correction,
@@ -94,7 +94,7 @@ impl WhitenedSums {
         }
     }
 
-    /// Bytes of the sums.
+    /// Number of bytes of the sums.
     pub(crate) fn n_bytes(d: usize, k: usize, wants_slices: bool) -> u64 {
         let (d, k) = (d as u64, k as u64);
         let slices = if wants_slices { d.saturating_mul(k * (k + 1) / 2) } else { 0 };

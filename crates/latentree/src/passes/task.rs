@@ -1,4 +1,4 @@
-//! Passes for programs that hold parts of the rows: a task says how to read them, and an answer how many were seen.
+//! Passes for programs that hold parts of the rows: a task says how to read them, and an answer reports how many were seen.
 //!
 //! | field | bytes |
 //! | --- | --- |
@@ -23,9 +23,9 @@ const FORMAT: &str = "latentree task";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum Header {
-    /// What the columns are.
+    /// A request to detect the columns.
     Look { version: String, rows: u64 },
-    /// A pass; an answer needs no reading.
+    /// A pass; an answer needs no reading instructions.
     Pass { version: String, rows: u64, reading: Option<Arc<Reading>> },
 }
 
@@ -85,10 +85,10 @@ fn read(bytes: &[u8]) -> Result<(Header, &[u8])> {
     Ok((header, body))
 }
 
-/// How a task reads rows; `None` if it is to find out.
+/// How a task reads rows; `None` if it is to detect this.
 ///
 /// # Errors
-/// [`Error::Format`] if the bytes are cut or changed, or of another version.
+/// [`Error::Format`] if the bytes are truncated or changed, or come from another version.
 pub fn reading(task: &[u8]) -> Result<Option<Arc<Reading>>> {
     Ok(match read(task)?.0 {
         Header::Look { .. } => None,
@@ -96,10 +96,11 @@ pub fn reading(task: &[u8]) -> Result<Option<Arc<Reading>>> {
     })
 }
 
-/// Runs a task over the rows of a part, which may have none.
+/// Runs a task over the rows of a part, which may be empty.
 ///
 /// # Errors
-/// [`Error::Format`] if the bytes are cut or changed or of another version, and those of the rows and of [`passes::observe`](super::observe).
+/// [`Error::Format`] if the bytes are truncated or changed or come from another version, any error from reading the rows, and
+/// the same as for [`passes::observe`](super::observe).
 pub fn observe(task: &[u8], batches: Option<RecordBatches>) -> Result<Vec<u8>> {
     let (header, body) = read(task)?;
     let Header::Pass { reading, .. } = header else {
@@ -116,10 +117,10 @@ pub fn observe(task: &[u8], batches: Option<RecordBatches>) -> Result<Vec<u8>> {
     write(&Header::Pass { version: version(), rows: rows.n_rows, reading: None }, &answer)
 }
 
-/// Runs a task over a part that is in memory, which was read as [`reading`] says.
+/// Runs a task over a part in memory that was read according to [`reading`].
 ///
 /// # Errors
-/// As [`observe`].
+/// The same as for [`observe`].
 pub fn observe_table(task: &[u8], rows: &Dataset) -> Result<Vec<u8>> {
     let (header, body) = read(task)?;
     let Header::Pass { reading: Some(reading), .. } = header else {
@@ -135,10 +136,10 @@ fn looked(look: &Look) -> Result<Vec<u8>> {
     write(&Header::Look { version: version(), rows: look.n_rows() }, &body)
 }
 
-/// Joins the answers of parts. The same answers in the same order give the same bytes.
+/// Merges the answers of parts. The same answers in the same order give the same bytes.
 ///
 /// # Errors
-/// As [`passes::merge`](super::merge).
+/// The same as for [`passes::merge`](super::merge).
 pub fn merge<B: AsRef<[u8]>>(answers: &[B]) -> Result<Vec<u8>> {
     let parts = answers.iter().map(|answer| read(answer.as_ref())).collect::<Result<Vec<_>>>()?;
     let n_rows = parts.iter().map(|(header, _)| header.rows()).sum();
@@ -160,10 +161,10 @@ pub fn merge<B: AsRef<[u8]>>(answers: &[B]) -> Result<Vec<u8>> {
     write(&Header::Pass { version: version(), rows: n_rows, reading: None }, &answer)
 }
 
-/// Finds out what the columns of rows are that `run` runs tasks over.
+/// Detects the columns of the rows over which `run` runs tasks.
 ///
 /// # Errors
-/// Those of `run`, and of [`Look::finish`].
+/// Any error from `run`, and the same as for [`Look::finish`].
 pub fn look(run: &dyn Fn(&[u8]) -> Result<Vec<u8>>, options: LookOptions, weight_kind: WeightKind) -> Result<Looked> {
     let answer = run(&looked(&Look::new(options))?)?;
     let (Header::Look { .. }, body) = read(&answer)? else { return Err(invalid("the answer is to another task")) };
@@ -171,7 +172,7 @@ pub fn look(run: &dyn Fn(&[u8]) -> Result<Vec<u8>>, options: LookOptions, weight
     look.finish(weight_kind)
 }
 
-/// Rows to learn from that `run` runs tasks over. A pass that sees another number of rows than the one before is an error.
+/// Rows to learn from, over which `run` runs tasks. Fails if a pass sees a different number of rows than the one before.
 pub fn rows<F: Fn(&[u8]) -> Result<Vec<u8>> + Sync>(
     run: F,
     reading: Reading,
@@ -221,7 +222,7 @@ impl<S: crate::data::BatchSource> crate::data::BatchSource for Counted<S> {
     }
 }
 
-/// A source with its weights scaled as a task says.
+/// A source with its weights scaled as specified by a task.
 struct Scaled<S> {
     source: S,
     reading: Arc<Reading>,

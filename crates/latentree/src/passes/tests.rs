@@ -1,4 +1,4 @@
-//! Every pass of the registry, split and joined; and learning from rows that are elsewhere.
+//! Every pass of the registry, split and merged; and learning from rows held elsewhere.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ fn model(states: usize, n: usize) -> LatentTree {
     Simulation::new(Shape::Complete { degree: 4 }, n).family(family).seed(3).model().unwrap()
 }
 
-/// The rows of `data` in parts: every third row, with the numbers that they have there.
+/// The rows of `data` in parts: every third row, keeping their row numbers.
 fn parts(data: &Dataset) -> Vec<Dataset> {
     let part = |remainder: u64| {
         let mut source = data.source();
@@ -32,7 +32,7 @@ fn parts(data: &Dataset) -> Vec<Dataset> {
     (0..3).map(part).collect()
 }
 
-/// What asks a pass of parts and joins the answers, and remembers all passes.
+/// Runs a pass over parts and merges the answers, and records all passes.
 fn answer(parts: &[Dataset], asked: &Mutex<Vec<Vec<u8>>>, pass: &[u8]) -> Result<Vec<u8>> {
     asked.lock().unwrap().push(pass.to_vec());
     merge(&parts.iter().map(|part| observe_any(pass, &mut part.source())).collect::<Result<Vec<_>>>()?)
@@ -42,7 +42,7 @@ fn learned(learning: &Learning, rows: &dyn Rows) -> Learned {
     learning.run(Source::Rows(rows), &Silent).unwrap()
 }
 
-/// Compares two models of the same tree by the log-likelihood of rows and the tables.
+/// Compares two models on the same tree by the log-likelihood of rows and by their tables.
 fn assert_same(a: &Learned, b: &Learned, data: &Dataset) {
     assert!(crate::tree::same_structure(a.tree(), b.tree()));
     let [one, other] = [a, b].map(|learned| {
@@ -81,7 +81,7 @@ fn slices(data: &Dataset, n_parts: u64) -> Vec<Dataset> {
 
 #[test]
 fn rows_are_chosen_by_content_wherever_they_are() {
-    // More rows than directions are found with, many of them equal; and columns of many labels.
+    // More rows than are used to find directions, many of them equal; and columns with many labels.
     let many = Inference::new(&model(2, 12)).sample(40_000, 5).unwrap();
     let wide = Inference::new(&model(60, 12)).sample(3_000, 5).unwrap();
     for data in [many, wide] {
@@ -98,7 +98,7 @@ fn rows_are_chosen_by_content_wherever_they_are() {
             let views = asked.into_inner().unwrap().into_iter().filter(|pass| View::read(pass).unwrap().is_some());
             let views: Vec<Vec<u8>> = views.collect();
             assert!(!views.is_empty());
-            // Sites of a federation answer for all rows, or not at all.
+            // Federation sites answer for all rows, or not at all.
             let message = observe(&views[0], &mut data.source()).unwrap_err().to_string();
             assert!(message.contains("refused"), "{message}");
             for at in (0..views[0].len()).step_by(views[0].len() / 40 + 1) {
@@ -153,7 +153,7 @@ fn every_pass_of_the_registry_can_be_split() {
     }
 }
 
-/// The private passes, before their noise.
+/// The private passes, without noise.
 fn private() -> Vec<(Dataset, Vec<u8>)> {
     let data = Inference::new(&model(2, 12)).sample(1200, 4).unwrap();
     let asked = Mutex::default();
@@ -165,7 +165,7 @@ fn private() -> Vec<(Dataset, Vec<u8>)> {
     asked.into_inner().unwrap().into_iter().map(|pass| (data.clone(), pass)).collect()
 }
 
-/// Passes of several ways to learn, with the rows they were asked of.
+/// Passes of several ways of learning, with the rows they were run over.
 fn written(data: &Dataset, model: &LatentTree) -> Vec<(Dataset, Vec<u8>)> {
     let asked = Mutex::default();
     let whole = std::slice::from_ref(data);
@@ -198,7 +198,8 @@ fn written(data: &Dataset, model: &LatentTree) -> Vec<(Dataset, Vec<u8>)> {
     asked.into_inner().unwrap().into_iter().map(|pass| (data.clone(), pass)).collect()
 }
 
-/// Numbers of the same bytes that are equal up to rounding; those of counts are whole and the same. Codes are a list of rows, in the order of the parts.
+/// Checks that two byte strings have the same numbers up to rounding; counts must be exactly equal. Codes are a list of rows,
+/// in the order of the parts.
 fn same_sums(name: &str, a: &[u8], b: &[u8]) {
     let numbers = |bytes: &[u8]| -> Option<Vec<f64>> {
         fn collect(value: &serde_json::Value, into: &mut Vec<f64>) {
@@ -225,7 +226,7 @@ fn same_sums(name: &str, a: &[u8], b: &[u8]) {
                 assert!((x - y).abs() <= 1e-9 * scale, "{name}: {x} {y}");
             }
         }
-        // Counts, and sums of blocks that follow the numbers of rows, are compared where they are made.
+        // Counts, and sums of blocks that depend on row numbers, are compared where they are computed.
         _ if name == "pair-moments" => assert!(a == b, "counts do not depend on the split"),
         _ if name.starts_with("mixture-") => {
             let sums = |bytes: &[u8]| match name {

@@ -1,22 +1,22 @@
-//! All rows by column, as the local moves of a search read them.
+//! All rows by column, in the form used by the local moves of a search.
 //!
-//! A column of labels lists the rows that do not have its most frequent label, by label, so that a local fit costs the cells that say
-//! something. Rows are cut into chunks that fit the cache.
+//! A column of labels lists, by label, the rows that do not have its most common label, so that the cost of a local fit
+//! depends only on the informative cells. Rows are divided into chunks that fit the cache.
 
 use crate::data::{Block, Kind, Rows, Schema};
 use crate::{Error, Observer, Result, VarIx};
 
-/// Rows that are worked on at a time.
+/// Number of rows processed at a time.
 pub(crate) const CHUNK: usize = 1024;
 
-/// Rows of a column that do not have its usual label, by chunk and label.
+/// Rows of a column that do not have its most common label, by chunk and label.
 #[derive(Debug)]
 pub(crate) struct Listed {
-    /// Where the runs of each chunk begin.
+    /// The start of each chunk's runs.
     chunks: Vec<u32>,
-    /// A label and where its rows begin; the last run is empty.
+    /// A label and the start of its rows; the last run is empty.
     runs: Vec<(u16, u32)>,
-    /// Places of rows in their chunks.
+    /// Positions of rows within their chunks.
     rows: Vec<u16>,
 }
 
@@ -39,14 +39,14 @@ impl Listed {
         listed
     }
 
-    /// The labels of a chunk and the places of their rows in it.
+    /// The labels of a chunk, each with the positions of its rows.
     #[inline(always)]
     pub(crate) fn runs(&self, chunk: usize) -> impl Iterator<Item = (usize, &[u16])> {
         let runs = &self.runs[self.chunks[chunk] as usize..=self.chunks[chunk + 1] as usize];
         runs.windows(2).map(|pair| (usize::from(pair[0].0), &self.rows[pair[0].1 as usize..pair[1].1 as usize]))
     }
 
-    /// Rows of a chunk that are listed.
+    /// Number of listed rows in a chunk.
     pub(super) fn n_rows(&self, chunk: usize) -> usize {
         let start = |chunk: usize| self.runs[self.chunks[chunk] as usize].1;
         (start(chunk + 1) - start(chunk)) as usize
@@ -63,14 +63,14 @@ impl Listed {
 /// The cells of one column.
 #[derive(Debug)]
 pub(crate) enum Column {
-    /// Labels; all rows that are not listed have the usual one. Missing cells are listed with the label `n_codes`.
+    /// Labels; all rows that are not listed have the label `usual`. Missing cells are listed with the label `n_codes`.
     Labels { n_codes: usize, usual: usize, listed: Listed },
-    /// Numbers, NaN where they are missing, less their mean if they are continuous.
+    /// Numbers, NaN if missing; continuous numbers are centred at their mean.
     Numbers { is_count: bool, mean: f64, variance: f64, values: Vec<f64> },
 }
 
 impl Column {
-    /// Numbers that describe the column in one state: probabilities of labels, mean and variance, or a rate.
+    /// Number of values that describe the column in one state: probabilities of labels, mean and variance, or a rate.
     pub(crate) fn width(&self) -> usize {
         match self {
             Self::Labels { n_codes, .. } => *n_codes,
@@ -78,7 +78,7 @@ impl Column {
         }
     }
 
-    /// Free parameters in one state.
+    /// Number of free parameters in one state.
     pub(crate) fn n_free(&self) -> usize {
         match self {
             Self::Labels { n_codes, .. } => n_codes - 1,
@@ -90,7 +90,7 @@ impl Column {
         !matches!(self, Self::Numbers { .. })
     }
 
-    /// A column of labels; `n_codes` or more is missing.
+    /// A column of labels; codes of `n_codes` or more are missing.
     pub(crate) fn of_codes(n_codes: usize, mut codes: Vec<u16>) -> Self {
         let mut counts = vec![0_usize; n_codes + 1];
         for code in &mut codes {
@@ -107,24 +107,24 @@ impl Column {
 pub(crate) struct Columns {
     pub(crate) n_rows: usize,
     pub(crate) weights: Vec<f64>,
-    /// Of all rows, those that were not taken included.
+    /// Weight of all rows, including those not sampled.
     pub(crate) weight: f64,
-    /// What a taken unit of weight stands for.
+    /// The weight that one sampled unit stands for.
     pub(crate) scale: f64,
     pub(crate) columns: Vec<Column>,
     /// The columns of each variable.
     pub(crate) of_variable: Vec<Vec<usize>>,
-    /// By variable, whether it is a vector of columns, be it of one.
+    /// For each variable, whether it is a vector of columns, even of a single one.
     pub(crate) is_group: Vec<bool>,
 }
 
 impl Columns {
-    /// Reads all rows, or a sample of `most_rows` by weight: units of equal weight are spread evenly over the weight of all rows, and a row counts as many
-    /// units as fall on it. So a pattern that stands for many rows has its share of the sample.
+    /// Reads all rows, or a sample of `most_rows` by weight: units of equal weight are spread evenly over the total weight,
+    /// and each row counts as many units as fall on it. A row that stands for many thus has its share of the sample.
     pub(crate) fn read(rows: &dyn Rows, most_rows: usize, observer: &dyn Observer) -> Result<Self> {
         let schema = rows.schema();
         let (n_all, total) = counted(rows, observer)?;
-        // The weight of a unit, if not all rows are taken.
+        // The weight of a unit, unless all rows are taken.
         let unit = (n_all > most_rows.max(1)).then(|| total / most_rows.max(1) as f64);
         let mut raw: Vec<Raw> = schema.columns().iter().map(|column| Raw::new(&column.kind)).collect();
         let (mut weights, mut weight) = (Vec::new(), 0.0);
@@ -135,7 +135,7 @@ impl Columns {
             }
             for row in 0..batch.n_rows {
                 let own = batch.weight(row);
-                // Units lie in the middle of equal stretches of weight.
+                // Units lie in the middle of equal intervals of weight.
                 let n_units = |weight: f64| unit.map_or(0.0, |unit| (weight / unit + 0.5).floor());
                 let taken = if unit.is_some() { n_units(weight + own) - n_units(weight) } else { own };
                 weight += own;
@@ -161,7 +161,7 @@ impl Columns {
         Ok(Self { n_rows, weights, weight, scale, columns, of_variable: of_variable(schema), is_group })
     }
 
-    /// Cells, of which a number is worth many labels: its density is computed for every state.
+    /// Number of cells. A number counts as many labels, because its density is computed for each state.
     pub(crate) fn size(&self) -> f64 {
         const OF_A_NUMBER: f64 = 12.0;
         let cells = |column: &Column| if column.is_discrete() { 1.0 } else { OF_A_NUMBER };
@@ -178,7 +178,7 @@ fn of_variable(schema: &Schema) -> Vec<Vec<usize>> {
     schema.variable_ixs().map(columns).collect()
 }
 
-/// The number of rows and their weight.
+/// The number of rows and their total weight.
 fn counted(rows: &dyn Rows, observer: &dyn Observer) -> Result<(usize, f64)> {
     let (mut n_rows, mut weight, mut source) = (0, 0.0, rows.open()?);
     while let Some(batch) = source.next_batch()? {
@@ -191,10 +191,10 @@ fn counted(rows: &dyn Rows, observer: &dyn Observer) -> Result<(usize, f64)> {
     Ok((n_rows, weight))
 }
 
-/// Cells that are not zero, or all of them, as they come.
+/// The cells of a column as they are read: nonzero codes, or all numbers.
 struct Raw {
     kind: Kind,
-    /// Rows up to which cells have been pushed.
+    /// Row and code of each nonzero cell of a column of labels.
     cells: Vec<(u32, f32)>,
     numbers: Vec<f64>,
     n_pushed: usize,

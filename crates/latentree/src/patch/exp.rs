@@ -1,15 +1,15 @@
-//! The exponential function of numbers that are not positive, for whole arrays: without a call or a branch, so that the compiler uses
-//! wide registers.
+//! The exponential function of non-positive numbers for whole arrays, without calls or branches, so that the compiler can
+//! vectorise it.
 //!
-//! `e^x = 2^n e^f` with n the whole number nearest to `x / ln 2` and `|f| ≤ ½ ln 2`, where the series of `e^f` has a relative error
-//! below 1e-11 after ten terms.
+//! `e^x = 2^n e^f` with n the integer nearest to `x / ln 2` and `|f| ≤ ½ ln 2`, where the series of `e^f` has a relative
+//! error below 1e-11 after ten terms.
 
-/// Below it the result is e⁻⁶⁹⁰, about 1e-300.
+/// Lower limit of the argument; below it, the result is e⁻⁶⁹⁰, about 1e-300.
 const LEAST: f64 = -690.0;
-/// Added to a number of this range, it leaves the nearest whole number in the lowest bits: 1.5 · 2⁵².
+/// Adding this to a number in this range leaves the nearest integer in the lowest bits: 1.5 · 2⁵².
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 
-/// `e^x` of `x ≤ 0`, to a relative error of 1e-11.
+/// `e^x` for `x ≤ 0`, with a relative error of 1e-11.
 #[inline(always)]
 pub(super) fn exp_negative(x: f64) -> f64 {
     let x = if x > LEAST { x } else { LEAST };

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{CHUNK, Column, Columns, Leaf, Patch, Source};
 
-/// Expected counts, in the layout of a patch's tables (of numbers: weight, sum and sum of squares in each state).
+/// Expected counts, in the layout of a patch's tables (for numbers: weight, sum and sum of squares in each state).
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Counts {
     pub(crate) nodes: Vec<Vec<f64>>,
@@ -64,7 +64,7 @@ fn sum(a: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// The sum over some places of a chunk's array.
+/// The sum over some positions of a chunk's array.
 #[inline(always)]
 fn sum_of(a: &[f64], places: &[u16]) -> f64 {
     let mut sums = [0.0; 4];
@@ -78,21 +78,21 @@ fn sum_of(a: &[f64], places: &[u16]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// The arrays of one chunk of rows.
+/// Work arrays for one chunk of rows.
 pub(crate) struct Work {
-    /// By node: evidence below it given its state.
+    /// For each node, the evidence below it given its state.
     pub(crate) products: Vec<Vec<f64>>,
-    /// By node: its message to its parent.
+    /// For each node, its message to its parent.
     pub(crate) messages: Vec<Vec<f64>>,
-    /// By node: weighted posteriors.
+    /// For each node, its weighted posteriors.
     pub(crate) beliefs: Vec<Vec<f64>>,
-    /// By leaf: the message of a soft leaf to its node.
+    /// For each leaf, the message of a soft leaf to its node.
     pub(super) soft: Vec<Vec<f64>>,
     pub(super) likelihood: Vec<f64>,
     pub(super) power: Vec<f64>,
     pub(super) scale: Vec<f64>,
     pub(super) ratio: Vec<f64>,
-    /// Logarithms of the densities of a column of numbers.
+    /// Log-densities of a column of numbers.
     pub(super) densities: Vec<f64>,
     pub(super) base: f64,
 }
@@ -141,8 +141,8 @@ impl Patch {
         children
     }
 
-    /// Of columns of labels: probabilities relative to the usual label's, one for missing cells divided by it, and the logarithms of
-    /// the usual one's.
+    /// For columns of labels: the probabilities relative to that of the most common label, with 1 as the probability of
+    /// missing cells, and the logarithms of the most common label's probabilities.
     fn prepared(&self, columns: &Columns) -> Vec<(Vec<f64>, Vec<f64>)> {
         let of_leaf = |leaf: &Leaf| {
             let Source::Column(column) = leaf.source else { return (Vec::new(), Vec::new()) };
@@ -165,7 +165,7 @@ impl Patch {
         self.leaves.iter().map(of_leaf).collect()
     }
 
-    /// Expected counts of all rows; `visit` sees every chunk's arrays.
+    /// Expected counts of all rows; `visit` receives the arrays of each chunk.
     pub(crate) fn expect(&self, columns: &Columns, work: &mut Work, mut visit: impl FnMut(usize, &Work)) -> Counts {
         let (leaves_of, children_of) = (self.leaves_of(), self.children_of());
         let prepared = self.prepared(columns);
@@ -178,8 +178,8 @@ impl Patch {
         counts
     }
 
-    /// Expected counts by every `stride`-th chunk of rows, scaled to the weight of all. Chunks are dealt out to a fixed number of
-    /// lanes, whose sums are added in their order: the same bits for any number of threads.
+    /// Expected counts from every `stride`-th chunk of rows, scaled to the total weight. Chunks are distributed over a fixed
+    /// number of lanes, whose sums are added in order, so the bits do not depend on the number of threads.
     pub(super) fn expect_some(&self, columns: &Columns, stride: usize, lanes: &mut [Work]) -> Counts {
         let (leaves_of, children_of) = (self.leaves_of(), self.children_of());
         let prepared = self.prepared(columns);
@@ -331,7 +331,7 @@ impl Patch {
         let k = self.nodes[leaf.at].n_states;
         match &leaf.source {
             Source::Column(column) => match &columns.columns[*column] {
-                // The usual label is settled at the end; until then its cell holds the missing ones.
+                // The cell of the most common label is computed at the end; until then, it holds the missing cells.
                 Column::Labels { n_codes, usual, listed } => {
                     for (code, rows) in listed.runs(chunk) {
                         let code = if code == *n_codes { *usual } else { code };
@@ -368,7 +368,7 @@ impl Patch {
         }
     }
 
-    /// Usual labels of sparse columns: what is left of their nodes' weight.
+    /// Computes the counts of the most common labels of sparse columns: the rest of their nodes' weight.
     fn settle(&self, columns: &Columns, counts: &mut Counts) {
         let masses: Vec<Vec<f64>> = self
             .nodes

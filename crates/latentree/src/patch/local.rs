@@ -1,31 +1,31 @@
-//! The neighbourhood of one or two hidden nodes as a patch, and a patch put back into its net.
+//! The neighbourhood of one or two hidden nodes as a patch, and the way back into its net.
 
 use std::ops::Range;
 
 use super::{Column, Columns, Leaf, Messages, Net, Node, Patch, Source, times, turned};
 
-/// What hangs on a node of a local patch.
+/// A branch of a node of a local patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Branch {
     Variable(usize),
     Hidden(usize),
 }
 
-/// A patch around hidden nodes of a net.
+/// A patch around some hidden nodes of a net.
 #[derive(Debug, Clone)]
 pub(crate) struct Local {
     pub(crate) patch: Patch,
-    /// The net's node behind each of the patch; `None` for a new one.
+    /// The node of the net for each node of the patch; `None` for a new one.
     pub(crate) nodes: Vec<Option<usize>>,
-    /// What hangs on them, with its leaves.
+    /// Their branches, with the leaves of each.
     pub(crate) branches: Vec<(Branch, Range<usize>)>,
-    /// Nodes of the net that the patch replaces and that are gone with it.
+    /// Nodes of the net that the patch replaces and removes.
     pub(crate) removed: Vec<usize>,
-    /// The variable that its first node becomes.
+    /// The variable that replaces its first node, if any.
     pub(crate) observes: Option<usize>,
 }
 
-/// A net with everything that local patches need of it.
+/// A net and everything that local patches need from it.
 pub(crate) struct Context<'a> {
     pub(crate) net: &'a Net,
     pub(crate) columns: &'a Columns,
@@ -65,7 +65,7 @@ impl<'a> Context<'a> {
         local
     }
 
-    /// A hidden node below its parent, which comes first; all that the parent knows from elsewhere is fixed.
+    /// A hidden node below its parent, which comes first; all other evidence at the parent is fixed.
     pub(crate) fn pair(&self, hidden: usize, parent: usize) -> Option<Local> {
         let net = self.net;
         let root = Node { n_states: net.states[parent], parent: None, table: self.marginals[parent].clone() };
@@ -134,7 +134,7 @@ impl<'a> Context<'a> {
 }
 
 impl Local {
-    /// The two nodes as one, with the states of the first.
+    /// Merges the two nodes into one, with the states of the first.
     pub(crate) fn joined(&self, columns: &Columns) -> Self {
         let mut local = self.clone();
         let below = &self.patch.nodes[1];
@@ -148,12 +148,12 @@ impl Local {
         local
     }
 
-    /// Whether a branch hangs on the second node.
+    /// Returns whether a branch hangs on the second node.
     pub(crate) fn is_below(&self, branch: usize) -> bool {
         self.patch.leaves[self.branches[branch].1.start].at == 1
     }
 
-    /// The two nodes with one branch on the other of them.
+    /// Moves one branch to the other of the two nodes.
     pub(crate) fn with_moved_branch(&self, branch: usize, columns: &Columns) -> Self {
         let mut local = self.clone();
         let [first, second] = [&self.patch.nodes[0], &self.patch.nodes[1]];
@@ -183,7 +183,7 @@ impl Local {
         local
     }
 
-    /// Puts the patch into the net it was cut from; removed nodes stay as they are, without neighbours, until the net is compacted.
+    /// Puts the patch back into its net. Removed nodes stay, without neighbours, until the net is compacted.
     pub(crate) fn apply(&self, net: &mut Net) {
         let root = self.nodes[0].expect("the first node is one of the net's");
         net.reroot(root);
@@ -235,7 +235,7 @@ impl Local {
 }
 
 impl Net {
-    /// Takes out nodes that were removed.
+    /// Deletes removed nodes.
     pub(crate) fn compact(&mut self) {
         let kept: Vec<usize> = (0..self.n_hidden()).filter(|&ix| self.states[ix] > 0).collect();
         let mut place = vec![super::ALONE; self.n_hidden()];
@@ -248,8 +248,9 @@ impl Net {
         self.leaf_of = leaf_of.collect();
     }
 
-    /// Takes out hidden nodes with fewer than three neighbours: what hangs on one hangs on its neighbour instead, or two neighbours on each other. A node with one
-    /// neighbour, or none, leaves its variable alone. A variable that is a node with one neighbour that is another becomes its leaf.
+    /// Removes hidden nodes with fewer than three neighbours, except for a node with just two variables. Branches of a
+    /// removed node are attached to its neighbour, or two neighbours to each other; a node without hidden neighbours leaves
+    /// its variable alone. An observed node whose only neighbour is another node becomes its leaf.
     pub(crate) fn prune(&mut self, columns: &Columns) {
         loop {
             let (children, leaves) = (self.children(), self.leaves());
@@ -265,7 +266,7 @@ impl Net {
                 break;
             };
             if let Some(variable) = self.observed[weak] {
-                // It becomes a leaf, or stands alone.
+                // The variable becomes a leaf, or stands alone.
                 self.reroot(weak);
                 let column = columns.of_variable[variable][0];
                 match self.children()[weak].first().copied() {
@@ -290,7 +291,7 @@ impl Net {
             let k = self.states[weak];
             match (children[weak].first().copied(), children[weak].get(1).copied()) {
                 (None, _) => {
-                    // A lone variable, or nothing.
+                    // A single variable, or nothing.
                     for &variable in &leaves[weak] {
                         self.leaf_of[variable] = super::ALONE;
                         for &column in &columns.of_variable[variable] {
@@ -322,7 +323,8 @@ impl Net {
     }
 }
 
-/// The parameters of a column given the states of another node, which determines the column's own by a table of `n_states` columns.
+/// The parameters of a column given the states of another node, which is linked to the column's own node by a table with
+/// `n_states` columns.
 fn through(table: &[f64], values: &[f64], n_states: usize, column: &Column) -> Vec<f64> {
     match column {
         Column::Numbers { is_count: false, .. } => table
@@ -338,7 +340,8 @@ fn through(table: &[f64], values: &[f64], n_states: usize, column: &Column) -> V
     }
 }
 
-/// The parameters of a leaf given the states of another node, which determines the leaf's own by a table of `n_states` columns.
+/// The parameters of a leaf given the states of another node, which is linked to the leaf's own node by a table with
+/// `n_states` columns.
 pub(crate) fn through_leaf(table: &[f64], values: &[f64], n_states: usize, source: &Source, columns: &Columns) -> Vec<f64> {
     match source {
         Source::Column(column) => through(table, values, n_states, &columns.columns[*column]),

@@ -3,18 +3,18 @@
 use super::{Column, Columns, Counts, Patch, Source, Work};
 use crate::parameters::em::{PRIOR_VARIANCE, Smoothing};
 
-/// The last steps of a climb look at all rows.
+/// Number of final steps of a climb that use all rows.
 const LAST_STEPS: usize = 3;
-/// Chunks of rows that the steps before look at, at least.
+/// Minimum number of chunks of rows used by the earlier steps.
 const SAMPLE_CHUNKS: usize = 4;
-/// They look at one row in so many, at least.
+/// The earlier steps use at least one chunk in this many.
 const MAX_STRIDE: usize = 4;
 
-/// Lanes of chunks that may run at once, and chunks that make one worth while.
+/// Maximum number of lanes that run in parallel, and the minimum number of chunks per lane.
 const MAX_LANES: usize = 4;
 const MIN_CHUNKS_OF_A_LANE: usize = 2;
 
-/// How tables are kept away from zero.
+/// Lower limits that keep tables away from zero.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Floors {
     pub(crate) pseudo_count: f64,
@@ -24,7 +24,7 @@ pub(crate) struct Floors {
 }
 
 impl Floors {
-    /// Those of EM with this smoothing.
+    /// The limits for EM with this smoothing.
     pub(crate) fn of(smoothing: &Smoothing) -> Self {
         Self {
             pseudo_count: smoothing.pseudo_count,
@@ -36,7 +36,7 @@ impl Floors {
 }
 
 impl Patch {
-    /// Sets all parameters to what the counts ask for.
+    /// Sets all parameters to their maximum-likelihood values given the counts.
     pub(crate) fn maximise(&mut self, counts: &Counts, columns: &Columns, floors: &Floors) {
         for (node, counts) in self.nodes.iter_mut().zip(&counts.nodes) {
             normalise(counts, node.n_states, floors.pseudo_count, &mut node.table);
@@ -61,8 +61,8 @@ impl Patch {
         }
     }
 
-    /// Steps of EM until a step gains less than `least`, and the log-likelihood before the last of them. Where there are many rows, all
-    /// but the last steps look at some of them.
+    /// Runs EM until a step gains less than `least`, and returns the log-likelihood before the last step. If there are many
+    /// rows, all but the last steps use only some of them.
     pub(crate) fn climb(&mut self, columns: &Columns, floors: &Floors, steps: usize, least: f64) -> f64 {
         let stride = if steps > LAST_STEPS { columns.n_chunks() / SAMPLE_CHUNKS } else { 1 }.clamp(1, MAX_STRIDE);
         let n_lanes = (columns.n_chunks() / stride / MIN_CHUNKS_OF_A_LANE).clamp(1, MAX_LANES);

@@ -1,4 +1,4 @@
-//! The model of a search: hidden nodes with tables, variables as their leaves or alone, easy to change and to turn.
+//! The model of a search: hidden nodes with tables, and variables as their leaves or alone; easy to edit and to reroot.
 
 use std::sync::Arc;
 
@@ -10,27 +10,28 @@ use crate::model::{Distribution, Emission, LatentTree, Table};
 use crate::tree::{Rooted, Tree};
 use crate::{NodeIx, Result, VarIx};
 
-/// The node of a variable that has none.
+/// The node of a variable that stands alone.
 pub(crate) const ALONE: usize = usize::MAX;
-/// The node of a variable that is a node itself.
+/// The node of a variable that is itself a node.
 pub(crate) const INNER: usize = usize::MAX - 1;
 
-/// A forest of hidden nodes with tables, and the parameters of every column in the states of its variable's node.
+/// A forest of hidden nodes with tables, and the parameters of each column in the states of its variable's node.
 #[derive(Debug, Clone)]
 pub(crate) struct Net {
     pub(crate) states: Vec<usize>,
     pub(crate) parent: Vec<Option<usize>>,
-    /// Given the parent, or the node's own.
+    /// The table given the parent, or the node's own distribution.
     pub(crate) table: Vec<Vec<f64>>,
-    /// By node, the variable that it is; its states are the labels. The others are hidden.
+    /// For each node, the variable that it represents, whose labels are its states; `None` for hidden nodes.
     pub(crate) observed: Vec<Option<usize>>,
-    /// By variable.
+    /// For each variable, its node.
     pub(crate) leaf_of: Vec<usize>,
-    /// By column; continuous means less the column's.
+    /// For each column, its parameters; continuous means are relative to the column's mean.
     pub(crate) values: Vec<Vec<f64>>,
 }
 
-/// All messages between hidden nodes: what lies below each given its state, and what lies beyond its parent given the parent's.
+/// All messages between hidden nodes: the evidence below each node given its state, and the evidence beyond its parent given
+/// the parent's state.
 pub(crate) struct Messages {
     pub(crate) up: Vec<Arc<Soft>>,
     pub(crate) down: Vec<Option<Arc<Soft>>>,
@@ -41,7 +42,7 @@ impl Net {
         self.states.len()
     }
 
-    /// The net of a model; `None` of a Gaussian one. Observed nodes with children are nodes of the net.
+    /// The net of a model; `None` for a Gaussian one. Observed nodes with children become nodes of the net.
     pub(crate) fn of_model(model: &LatentTree, columns: &Columns) -> Option<Self> {
         let n_nodes = model.tree().n_nodes();
         let mut has_children = vec![false; n_nodes];
@@ -89,7 +90,7 @@ impl Net {
         Some(net)
     }
 
-    /// Where the nodes of the net are in its tree: variables first, then hidden nodes in their order.
+    /// The positions of the net's nodes in its tree: variables first, then hidden nodes in order.
     fn places(&self) -> Vec<NodeIx> {
         let mut n_hidden = 0;
         let place = |observed: &Option<usize>| match observed {
@@ -150,7 +151,7 @@ impl Net {
         for (ix, table) in self.table.iter().enumerate() {
             let n = self.states[ix];
             let mut table = table.clone();
-            // Rounding of many turns adds up.
+            // Rounding errors of many rerootings add up.
             table.chunks_exact_mut(n).for_each(proper);
             builder = builder.distribution(places[ix], Distribution::Discrete(Table::new(n, table)));
         }
@@ -200,7 +201,7 @@ impl Net {
         leaves
     }
 
-    /// Makes a node the root of its tree; the distribution stays the same.
+    /// Makes a node the root of its tree; the distribution does not change.
     pub(crate) fn reroot(&mut self, root: usize) {
         let mut path = vec![root];
         while let Some(parent) = self.parent[path[path.len() - 1]] {
@@ -220,7 +221,8 @@ impl Net {
         }
     }
 
-    /// The whole net as one patch: hidden nodes in the order given (parents first), columns of variables that have a hidden node.
+    /// The whole net as one patch: hidden nodes in the given order (parents first), and the columns of variables that have a
+    /// hidden node.
     pub(crate) fn patch(&self, order: &[usize], columns: &Columns) -> Patch {
         let mut place = vec![0; self.n_hidden()];
         order.iter().enumerate().for_each(|(at, &ix)| place[ix] = at);
@@ -241,7 +243,7 @@ impl Net {
         Patch { nodes: nodes.collect(), leaves, background: None }
     }
 
-    /// Every message between hidden nodes, for all rows.
+    /// All messages between hidden nodes, for all rows.
     pub(crate) fn messages(&self, columns: &Columns) -> Messages {
         let (order, marginals) = (self.order(), self.marginals());
         let patch = self.patch(&order, columns);
@@ -305,7 +307,7 @@ impl Net {
         ordered.into_iter().map(|it| it.expect("every node is in the order")).collect()
     }
 
-    /// Free parameters.
+    /// Number of free parameters.
     pub(crate) fn n_free(&self, columns: &Columns) -> usize {
         let nodes =
             (0..self.n_hidden()).map(|ix| self.parent[ix].map_or(1, |parent| self.states[parent]) * (self.states[ix] - 1));
@@ -317,18 +319,18 @@ impl Net {
         nodes.sum::<usize>() + variables.sum::<usize>()
     }
 
-    /// Parameters of all columns as if every variable were alone.
+    /// Parameters of all columns as if all variables stood alone.
     pub(crate) fn independent(columns: &Columns, pseudo_count: f64) -> Vec<Vec<f64>> {
         columns.columns.par_iter().map(|column| alone(column, &columns.weights, pseudo_count)).collect()
     }
 }
 
-/// The evidence of a node that is a variable.
+/// The evidence of a node that represents a variable.
 pub(crate) fn identity(at: usize, variable: usize, columns: &Columns) -> Leaf {
     Leaf { at, source: Source::Identity(columns.of_variable[variable][0]), values: Vec::new() }
 }
 
-/// The parameters of a column that nothing is known about.
+/// The parameters of a column on its own.
 pub(crate) fn alone(column: &Column, weights: &[f64], pseudo_count: f64) -> Vec<f64> {
     match column {
         Column::Labels { n_codes, usual, listed } => {
@@ -354,7 +356,7 @@ fn numbers(emission: &Emission, column: &Column) -> Vec<f64> {
     }
 }
 
-/// Makes a row of a table probabilities; a row that nothing is known about, uniform ones.
+/// Normalises a row of a table to probabilities; a row of zeros becomes uniform.
 fn proper(row: &mut [f64]) {
     row.iter_mut().for_each(|cell| *cell = if cell.is_finite() { cell.max(0.0) } else { 0.0 });
     let (total, n) = (row.iter().sum::<f64>(), row.len() as f64);
@@ -376,7 +378,7 @@ fn emission(values: &[f64], column: &Column) -> Emission {
     }
 }
 
-/// A distribution through a table.
+/// The product of a distribution and a table.
 pub(crate) fn times(above: &[f64], table: &[f64], n_states: usize) -> Vec<f64> {
     let mut out = vec![0.0; n_states];
     for (weight, row) in above.iter().zip(table.chunks_exact(n_states)) {
@@ -385,7 +387,7 @@ pub(crate) fn times(above: &[f64], table: &[f64], n_states: usize) -> Vec<f64> {
     out
 }
 
-/// The distribution of the node below, and the table of the node above given it.
+/// The distribution of the lower node, and the table of the upper node given the lower one.
 pub(crate) fn turned(above: &[f64], table: &[f64], n_below: usize) -> (Vec<f64>, Vec<f64>) {
     let own = times(above, table, n_below);
     let n_above = above.len();

@@ -4,19 +4,20 @@ use super::local::through_leaf;
 use super::{Column, Columns, Leaf, Local, Source, turned};
 use crate::information;
 
-/// Branches of each end that are tried.
+/// Maximum number of branches of each end to move.
 const MAX_TRIED: usize = 4;
-/// Of them, those that are tried in swaps.
+/// Maximum number of these to swap.
 const MAX_SWAPPED: usize = 2;
 
 impl Local {
-    /// The branches of the two ends of an edge.
+    /// The number of branches at each end of an edge.
     pub(crate) fn sizes(&self) -> [usize; 2] {
         let below = (0..self.branches.len()).filter(|&branch| self.is_below(branch)).count();
         [self.branches.len() - below, below]
     }
 
-    /// Moves and swaps of the branches that lose least by the present tables, the best first by what `look` says of each, which may fit it.
+    /// Moves and swaps of the branches that lose least according to the present tables, sorted by `look`, best first. `look`
+    /// scores an arrangement and may fit it.
     pub(crate) fn rearrangements(&self, columns: &Columns, look: impl Fn(&mut Self) -> f64) -> Vec<(f64, Self)> {
         let sizes = self.sizes();
         let looked_at = |mut local: Self| (look(&mut local), local);
@@ -41,7 +42,7 @@ impl Local {
             side.truncate(MAX_SWAPPED);
         }
         for (at, &(_, a)) in sides[0].iter().enumerate() {
-            // Two pairs of branches swapped one way or the other part the same.
+            // With two branches per end, either swap gives the same partition.
             if sizes == [2, 2] && at > 0 {
                 break;
             }
@@ -53,7 +54,7 @@ impl Local {
     }
 }
 
-/// The information about its own end that a branch loses at the other one, by the present tables, in nats a row.
+/// The information about its own end that a branch loses at the other end, according to the present tables, in nats per row.
 fn loss(present: &Local, branch: usize, columns: &Columns) -> f64 {
     let [first, second] = [&present.patch.nodes[0], &present.patch.nodes[1]];
     let (of_second, above) = turned(&first.table, &second.table, second.n_states);
@@ -70,7 +71,7 @@ fn loss(present: &Local, branch: usize, columns: &Columns) -> f64 {
     leaves.iter().map(of_leaf).sum()
 }
 
-/// What a leaf says about its node: mutual information, for numbers about.
+/// The mutual information between a leaf and its node; approximate for numbers.
 fn told(shares: &[f64], values: &[f64], source: &Source, columns: &Columns) -> f64 {
     let weighted = |numbers: &mut dyn Iterator<Item = f64>| shares.iter().zip(numbers).map(|(share, it)| share * it).sum::<f64>();
     match source {

@@ -1,11 +1,12 @@
-//! The upward pass of a patch over one chunk of rows: the evidence below every node given its state, and the likelihood of each row.
+//! The upward pass of a patch over one chunk of rows: the evidence below each node given its state, and the likelihood of
+//! each row.
 
 use super::exp::exp_negative;
 use super::{CHUNK, Column, Columns, Counts, Patch, Source, Work};
 
-/// Products of leaves between two rescalings.
+/// Number of leaf factors between two rescalings.
 const RESCALE: usize = 12;
-/// A column with at most one listed row in so many counts as that part of a product.
+/// A column with at most one listed row in this many counts as only this fraction of a factor.
 const RARE: usize = 8;
 
 impl Patch {
@@ -28,7 +29,7 @@ impl Patch {
             let k = node.n_states;
             let mut own = std::mem::take(&mut work.products[ix]);
             (0..k).for_each(|state| own[state * CHUNK..][..n].fill(1.0));
-            // Logarithms of the usual labels' probabilities that the products lack.
+            // Log-probabilities of the most common labels, which the products do not include yet.
             let mut base = vec![0.0; k];
             let (mut n_products, mut n_rare, mut has_base) = (0, 0, false);
             for &at in &leaves_of[ix] {
@@ -105,7 +106,7 @@ impl Patch {
                 }
                 debug_assert!(parent < ix);
             } else {
-                // The likelihood of this tree of the patch; posteriors of its root come with it.
+                // The likelihood of this tree of the patch, and the posteriors of its root.
                 let likelihood = &mut work.likelihood[..n];
                 mix(&node.table, |state| &own[state * CHUNK..][..n], likelihood);
                 if let Some((background, _)) = &self.background {
@@ -134,7 +135,7 @@ impl Patch {
     }
 }
 
-/// The sum of arrays, each times its weight; two at a time, so that the sum is stored half as often.
+/// The weighted sum of arrays, two at a time, so that the sum is stored half as often.
 #[inline(always)]
 fn mix<'a, N: Copy + Into<f64> + 'a>(weights: &[f64], array: impl Fn(usize) -> &'a [N], out: &mut [f64]) {
     let mut at = 0;
@@ -160,7 +161,7 @@ fn mix<'a, N: Copy + Into<f64> + 'a>(weights: &[f64], array: impl Fn(usize) -> &
     }
 }
 
-/// Sets the states of a node that is a column to zero where the column has another label.
+/// Zeroes the states of a node that represents a column where the column has another label.
 fn observe(column: &Column, chunk: usize, k: usize, n: usize, own: &mut [f64]) {
     let mut keep = |row: usize, code: usize| {
         if code < k {
@@ -177,7 +178,8 @@ fn observe(column: &Column, chunk: usize, k: usize, n: usize, own: &mut [f64]) {
     }
 }
 
-/// Multiplies by densities relative to the largest of a row's states, whose logarithm goes to the scale.
+/// Multiplies by densities relative to the largest over the states of a row; the logarithm of the largest is added to the
+/// scale.
 #[inline(always)]
 fn multiply_density(is_count: bool, values: &[f64], cells: &[f64], k: usize, own: &mut [f64], work: &mut Work) {
     let n = cells.len();
@@ -185,7 +187,7 @@ fn multiply_density(is_count: bool, values: &[f64], cells: &[f64], k: usize, own
     let largest = &mut work.ratio[..n];
     largest.fill(f64::NEG_INFINITY);
     for (state, lns) in work.densities.chunks_exact_mut(CHUNK).enumerate() {
-        // A missing cell has density one.
+        // A missing cell has density 1.
         let known = |cell: f64, ln: f64| if cell.is_nan() { 0.0 } else { ln };
         if is_count {
             let (rate, ln_rate) = (values[state], values[state].ln());
@@ -205,7 +207,8 @@ fn multiply_density(is_count: bool, values: &[f64], cells: &[f64], k: usize, own
     }
 }
 
-/// Multiplies by what the products lack, relative to the largest, whose logarithm is returned.
+/// Multiplies by the probabilities missing from the products, relative to the largest, and returns the logarithm of the
+/// largest.
 #[inline(always)]
 fn settle_base(base: &mut [f64], n: usize, own: &mut [f64]) -> f64 {
     let largest = base.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -217,7 +220,7 @@ fn settle_base(base: &mut [f64], n: usize, own: &mut [f64]) -> f64 {
     largest
 }
 
-/// Makes every row's largest value one.
+/// Rescales each row so that its largest value is 1.
 #[inline(always)]
 fn rescale(own: &mut [f64], k: usize, n: usize, work: &mut Work) {
     let largest = &mut work.ratio[..n];
@@ -228,7 +231,7 @@ fn rescale(own: &mut [f64], k: usize, n: usize, work: &mut Work) {
     }
     if !largest.iter().fold(true, |is_in, &value| is_in & (value > 0.0) & (value < f64::INFINITY)) {
         for (row, largest) in largest.iter_mut().enumerate().filter(|(_, value)| !(**value > 0.0 && value.is_finite())) {
-            // Out of range: the row says nothing here, and costs what it may.
+            // Out of range: the row becomes uninformative here, at the maximum penalty.
             (0..k).for_each(|state| own[state * CHUNK + row] = 1.0);
             work.scale[row] -= 700.0;
             *largest = 1.0;
@@ -244,7 +247,7 @@ fn rescale(own: &mut [f64], k: usize, n: usize, work: &mut Work) {
     settle_power(&mut work.power[..n], &mut work.scale[..n]);
 }
 
-/// Takes powers that are near the end of the range into the logarithms.
+/// Moves powers close to the limits of the range into the logarithms.
 #[inline(always)]
 fn settle_power(power: &mut [f64], scale: &mut [f64]) {
     const RANGE: std::ops::Range<f64> = 1e-100..1e100;

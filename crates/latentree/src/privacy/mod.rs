@@ -1,11 +1,12 @@
-//! Differential privacy: noise that hides every single row, and the account of what it cost.
+//! Differential privacy: noise that hides each single row, and the accounting of its cost.
 //!
-//! The measure is zero-concentrated differential privacy (Bun and Steinke 2016). Two tables are neighbours if one has a row
-//! more. A statistic that a row changes by at most Δ, in Euclidean length over all cells, is released with discrete Gaussian
-//! noise of standard deviation σ (Canonne, Kamath and Steinke 2020) at the price ρ = Δ² / 2σ². Prices of passes add up.
+//! The measure is zero-concentrated differential privacy (Bun and Steinke 2016). Two tables are neighbours if one has one
+//! more row than the other. A statistic that a row changes by at most Δ, in Euclidean norm over all cells, is released with
+//! discrete Gaussian noise of standard deviation σ (Canonne, Kamath and Steinke 2020) at the cost ρ = Δ² / 2σ². The costs of
+//! passes add up.
 //!
-//! A row changes little because it is cut first: to `max_items` columns that are 1, and numbers to declared ranges. Missing
-//! cells count as 0, as the first label, or as the middle of the range. The price does not depend on the rows.
+//! The effect of a row is bounded by clipping it first: to at most `max_items` columns that are 1, and numbers to declared
+//! ranges. Missing cells count as 0, as the first label, or as the middle of the range. The cost does not depend on the rows.
 
 mod noise;
 mod pairs;
@@ -23,31 +24,31 @@ use crate::moments::Accumulator;
 
 pub(crate) use noise::draws;
 
-/// The share of the budget that pairs get if triples follow. Structure needs many small counts; triples are few.
+/// Share of the budget for pairs if triples follow. Learning the structure needs many small counts; triples are few.
 const SHARE_OF_PAIRS: f64 = 0.8;
-/// Columns of more labels have too many cells, nearly all of them noise.
+/// Maximum number of labels of a column; with more, there are too many cells, nearly all of them noise.
 const MOST_LABELS: usize = 256;
 
-/// The budget of a run, and how rows are cut.
+/// The budget of a run, and how rows are clipped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Privacy {
-    /// ρ of all passes together.
+    /// Total ρ of all passes.
     pub rho: f64,
-    /// δ at which ε is shown.
+    /// The δ at which ε is reported.
     pub delta: f64,
-    /// The most binary columns that may be 1 in a row; others are cut.
+    /// Maximum number of binary columns that may be 1 in a row; others are set to 0.
     pub max_items: Option<usize>,
-    /// The range of each column of numbers.
+    /// The range of each numeric column.
     pub ranges: BTreeMap<String, (f64, f64)>,
 }
 
-/// What a private pass says about its run.
+/// The privacy settings that a pass carries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PassPrivacy {
-    /// ρ of the run.
+    /// Total ρ of the run.
     pub rho: f64,
-    /// δ at which ε is shown.
+    /// The δ at which ε is reported.
     pub delta: f64,
 }
 
@@ -55,7 +56,7 @@ impl Privacy {
     /// Checks the settings against the columns.
     ///
     /// # Errors
-    /// [`Error::Option`] for a budget that is not a positive number, and columns without a range.
+    /// [`Error::Option`] for a budget that is not a positive number, or for numeric columns without a range.
     pub fn check(&self, schema: &Schema) -> Result<()> {
         if !(self.rho > 0.0 && self.rho.is_finite()) {
             return Err(Error::option("federate.dp_rho", format!("{} given; a number above 0 is needed", self.rho)));
@@ -100,13 +101,13 @@ impl Privacy {
         Ok(())
     }
 
-    /// What passes say about the run.
+    /// The settings that passes carry.
     #[must_use]
     pub fn of_pass(&self) -> PassPrivacy {
         PassPrivacy { rho: self.rho, delta: self.delta }
     }
 
-    /// ρ of the pairs, and of the triples if there are any.
+    /// The ρ of the pairs, and of the triples if there are any.
     #[must_use]
     pub fn shares(&self, has_triples: bool) -> (f64, f64) {
         let pairs = if has_triples { SHARE_OF_PAIRS } else { 1.0 };
@@ -114,20 +115,20 @@ impl Privacy {
     }
 }
 
-/// A pass whose sums get noise before they leave a site.
+/// A pass whose sums receive noise before they leave a site.
 pub trait Noised: Accumulator {
-    /// What one answer costs: ρ.
+    /// The cost ρ of one answer.
     fn cost(&self) -> f64;
 
-    /// Adds noise to all sums, and gives the number of rows that were cut.
+    /// Adds noise to all sums, and returns the number of rows that were clipped.
     ///
     /// # Errors
     /// [`Error::Option`] if this program was built without the feature `dp`.
     fn add_noise(&mut self) -> Result<u64>;
 }
 
-/// The smallest ε for which ρ-zero-concentrated differential privacy implies (ε, δ)-differential privacy by Rényi divergences
-/// (Canonne, Kamath and Steinke 2020, Proposition 12).
+/// The smallest ε for which ρ-zero-concentrated differential privacy implies (ε, δ)-differential privacy through Rényi
+/// divergences (Canonne, Kamath and Steinke 2020, Proposition 12).
 ///
 /// # Example
 /// ```
@@ -140,7 +141,7 @@ pub fn epsilon(rho: f64, delta: f64) -> f64 {
     if rho <= 0.0 {
         return 0.0;
     }
-    // ε(α) is convex in α; t = ln(α − 1) only stretches it.
+    // ε(α) is convex in α; the substitution t = ln(α − 1) only stretches it.
     let at = |t: f64| {
         let above = t.exp();
         let alpha = 1.0 + above;

@@ -1,15 +1,15 @@
 //! Discrete Gaussian noise, from OpenDP and the operating system's entropy.
 //!
-//! The sampler is exact: no floating-point number is involved. Its bits come from a ChaCha20 generator of each thread that the
-//! operating system seeds and seeds again; no seed of the user's reaches it, and no two passes have the same noise.
+//! The sampler is exact: it uses no floating-point numbers. Its bits come from a per-thread ChaCha20 generator that the
+//! operating system seeds and reseeds. It never uses the seed set by the user, and no two passes have the same noise.
 
 use crate::error::Result;
 
-/// Numbers that one thread draws in a row.
+/// Number of values that one thread draws in a row.
 #[cfg(feature = "dp")]
 const CHUNK: usize = 256;
 
-/// Independent draws of the discrete Gaussian distribution with this scale, in units of the sums.
+/// Independent draws from the discrete Gaussian distribution with this scale, in units of the sums.
 ///
 /// # Errors
 /// [`Error::Option`](crate::Error::Option) if this program was built without the feature `dp`.
@@ -21,7 +21,7 @@ pub(crate) fn draws(scale: f64, n: usize) -> Result<Vec<i64>> {
     use crate::error::{Error, Place};
 
     let failed = |problem: String| Error::data(Place::default(), format!("no noise can be drawn: {problem}"));
-    // A rational number that is at least the scale: the price is never higher than said.
+    // A rational number not below the scale, so that the actual cost never exceeds the stated one.
     let scale = format!("{}/1024", (scale * 1024.0).ceil() as u64);
     let mut noise = vec![0; n];
     let drawn: Vec<Result<()>> = noise
@@ -39,7 +39,7 @@ pub(crate) fn draws(scale: f64, n: usize) -> Result<Vec<i64>> {
     Ok(noise)
 }
 
-/// Without the sampler there is no noise, and so no answer.
+/// Fails: without the sampler there is no noise, and therefore no answer.
 #[cfg(not(feature = "dp"))]
 pub(crate) fn draws(_scale: f64, _n: usize) -> Result<Vec<i64>> {
     Err(crate::error::Error::option(

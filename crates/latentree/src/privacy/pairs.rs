@@ -1,9 +1,9 @@
-//! A private pass: counts of pairs of columns with noise.
+//! A private pass: noisy counts of pairs of columns.
 //!
-//! The features of a row are 1, binary columns x, indicators of labels, and numbers z within −1 and 1, in steps of 2⁻¹⁰. A
-//! cell is the sum of the product of two features. Cells that follow from others are not released: x² = x, and two labels of a
-//! column never occur together. With d labels or items and c numbers, a row changes 1 + (d + c) + d(d − 1)/2 + dc + c(c + 1)/2
-//! cells by at most 1.
+//! The features of a row are 1, binary columns x, indicators of labels, and numbers z between −1 and 1 in steps of 2⁻¹⁰. A
+//! cell is the sum of products of two features. Cells implied by others are not released: x² = x, and two labels of a column
+//! never occur together. With d labels or items and c numbers, a row changes 1 + (d + c) + d(d − 1)/2 + dc + c(c + 1)/2 cells
+//! by at most 1.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::error::{Error, Place, Result};
 use crate::moments::sums::{from_bytes, mismatch, to_bytes};
 use crate::moments::{Accumulator, PairMoments, Sums};
 
-/// Steps of a number between 0 and 1.
+/// Number of steps between 0 and 1 for a number.
 const STEPS: f64 = 1024.0;
 
-/// Counts of a binary column that are fewer standard deviations of the noise are taken for noise.
+/// Counts of a binary column below this many standard deviations of the noise count as noise.
 const LEAST_COUNT: f64 = 4.0;
 
 /// What is counted, and how much noise is added.
@@ -26,12 +26,12 @@ const LEAST_COUNT: f64 = 4.0;
 struct Plan {
     schema: Schema,
     bounds: Bounds,
-    /// Standard deviation of the noise of each site, in rows.
+    /// Standard deviation of each site's noise, in rows.
     sigma: f64,
 }
 
 impl Plan {
-    /// The first feature of each column, and their number at the end. Feature 0 is the constant.
+    /// The first feature of each column, and the total number of features at the end. Feature 0 is the constant.
     fn starts(&self) -> Vec<usize> {
         let mut starts = vec![1];
         for column in self.schema.columns() {
@@ -41,7 +41,7 @@ impl Plan {
         starts
     }
 
-    /// The square of Δ.
+    /// Δ², the squared sensitivity.
     fn squared_sensitivity(&self) -> f64 {
         let n = |is_kind: fn(&Kind) -> bool| self.schema.columns().iter().filter(|column| is_kind(&column.kind)).count();
         let d = (self.bounds.max_items + n(|kind| matches!(kind, Kind::Categorical { .. }))) as f64;
@@ -49,29 +49,29 @@ impl Plan {
         1.0 + d + c + d * (d - 1.0) / 2.0 + d * c + c * (c + 1.0) / 2.0
     }
 
-    /// Units of a cell for a row.
+    /// Units per row in a cell.
     fn unit(&self) -> f64 {
         if self.schema.columns().iter().any(|column| column.kind.labels().is_none()) { STEPS } else { 1.0 }
     }
 }
 
-/// Counts of pairs of columns of cut rows, with noise after [`add_noise`](Noised::add_noise).
+/// Counts of pairs of columns of clipped rows, with noise after [`add_noise`](Noised::add_noise).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PrivatePairs {
     plan: Arc<Plan>,
-    /// The lower triangle of all products of features, packed by rows; cells that follow from others are 0.
+    /// The lower triangle of all products of features, packed by rows; cells implied by others are 0.
     cells: Vec<i64>,
-    /// Sites whose noise is in the cells.
+    /// Number of sites whose noise is included in the cells.
     noises: u64,
-    /// Rows that were cut. Never leaves a site.
+    /// Number of rows that were clipped. Never leaves a site.
     cut: u64,
 }
 
 impl PrivatePairs {
-    /// No rows yet, to be answered by each site at this price.
+    /// Starts without rows; each site answers at the cost `rho`.
     ///
     /// # Errors
-    /// Those of [`Privacy::check`].
+    /// The same as for [`Privacy::check`].
     pub fn new(schema: &Schema, privacy: &Privacy, rho: f64) -> Result<Self> {
         privacy.check(schema)?;
         let bounds = Bounds::new(schema, privacy);
@@ -85,25 +85,25 @@ impl PrivatePairs {
         Self { plan, cells: vec![0; n * (n + 1) / 2], noises: 0, cut: 0 }
     }
 
-    /// The standard deviation of the noise of a count, of all sites together.
+    /// The standard deviation of the noise of a count, summed over all sites.
     #[must_use]
     pub fn noise(&self) -> f64 {
         self.plan.sigma * (self.noises as f64).sqrt()
     }
 
-    /// The column of each feature, none for the constant.
+    /// The column of each feature, `None` for the constant.
     fn columns(&self) -> Vec<Option<usize>> {
         let starts = self.plan.starts();
         let of = |ix: usize| (starts[ix]..starts[ix + 1]).map(move |_| Some(ix));
         std::iter::once(None).chain((0..starts.len() - 1).flat_map(of)).collect()
     }
 
-    /// Whether the product of two features is released: others follow from it.
+    /// Returns whether the product of two features is released. The other products are implied by released ones.
     fn is_released(&self, columns: &[Option<usize>], i: usize, j: usize) -> bool {
         columns[i] != columns[j] || columns[i].is_none_or(|column| self.plan.bounds.ranges[column].is_some())
     }
 
-    /// The yes/no columns whose counts are lost in the noise.
+    /// The binary columns whose counts are lost in the noise.
     #[must_use]
     pub fn lost(&self) -> Vec<usize> {
         let (starts, unit) = (self.plan.starts(), self.plan.unit());
@@ -116,10 +116,10 @@ impl PrivatePairs {
         (0..self.plan.schema.columns().len()).filter(is_lost).collect()
     }
 
-    /// The moments, whose standard errors include the noise.
+    /// The moments; their standard errors include the noise.
     ///
     /// # Errors
-    /// [`Error::Data`] if there is no row.
+    /// [`Error::Data`] if no row is left after the noise.
     pub fn moments(&self) -> Result<PairMoments> {
         let columns = self.columns();
         let unit = self.plan.unit();
@@ -139,7 +139,7 @@ impl PrivatePairs {
         if rows < 1.0 {
             return Err(Error::data(Place::default(), "after the noise there is no row left; use more rows or a larger budget"));
         }
-        // A column that is rarer than the noise tells nothing of others: it stays as one that is rare and independent.
+        // A column rarer than the noise carries no information about others; it is treated as rare and independent.
         let lost = self.lost();
         let known: Vec<bool> = columns.iter().map(|column| column.is_none_or(|column| !lost.contains(&column))).collect();
         let single = |ix: usize| if known[ix] { at(ix, 0) } else { at(ix, 0).max(self.noise().max(1.0) / 2.0) };
@@ -148,7 +148,7 @@ impl PrivatePairs {
             () if (j == 0 || i == j) && !known[i] => single(i),
             () if !(known[i] && known[j]) => single(i) * single(j) / rows,
             () if i == 0 || is_number(i) || is_number(j) => at(i, j),
-            // Counts together are between those that are certain and those of the rarer one.
+            // A joint count lies between the overlap that the two counts force and the smaller of them.
             () => {
                 let most = at(i, 0).min(at(j, 0)).clamp(0.0, rows);
                 at(i, j).clamp((at(i, 0) + at(j, 0) - rows).clamp(0.0, most), most)
@@ -205,7 +205,7 @@ impl Accumulator for PrivatePairs {
                     Kind::Binary { .. } if value == 1.0 => features.push((starts[column], unit as i64, column)),
                     Kind::Binary { .. } => {}
                     Kind::Categorical { .. } => features.push((starts[column] + value as usize, unit as i64, column)),
-                    // Cut towards 0, so that no product is larger than 1.
+                    // Truncated towards 0, so that no product exceeds 1.
                     _ => features.push((starts[column], (value * STEPS).trunc() as i64, column)),
                 }
             }

@@ -1,20 +1,20 @@
-//! Rows cut so that none of them changes sums by much.
+//! Clips rows so that none of them changes sums by much.
 
 use serde::{Deserialize, Serialize};
 
 use super::Privacy;
 use crate::data::{Batch, Block, ColumnData, Kind, Schema};
 
-/// How rows are cut.
+/// The bounds to which rows are clipped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Bounds {
-    /// The most binary columns that may be 1.
+    /// Maximum number of binary columns that may be 1.
     pub(crate) max_items: usize,
-    /// The range of each column of numbers; none for labels.
+    /// The range of each numeric column; `None` for labels.
     pub(crate) ranges: Vec<Option<(f64, f64)>>,
 }
 
-/// Steele, Lea and Flood's mixing of 64 bits (SplitMix64).
+/// SplitMix64, the 64-bit mixing function of Steele, Lea and Flood.
 fn mix(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -32,8 +32,8 @@ impl Bounds {
         }
     }
 
-    /// The values of a row after cutting: codes of labels, numbers within −1 and 1. Rows that have too many items keep some
-    /// that depend on the row alone. Tells whether any were cut.
+    /// Writes the values of a row after clipping: codes of labels, and numbers between −1 and 1. A row with too many items
+    /// keeps a selection that depends only on the row. Returns whether any items were removed.
     pub(crate) fn cut_row(&self, schema: &Schema, batch: &Batch, row: usize, values: &mut [f64]) -> bool {
         let value = |column: usize| match &batch.block {
             Block::Dense(columns) => columns[column].number(row),
@@ -70,7 +70,7 @@ impl Bounds {
         true
     }
 
-    /// A batch of cut rows, numbers within their ranges.
+    /// A batch of clipped rows, with numbers within their ranges.
     pub(crate) fn cut(&self, schema: &Schema, batch: &Batch) -> Batch {
         let n_columns = schema.columns().len();
         let mut values = vec![0.0; n_columns];

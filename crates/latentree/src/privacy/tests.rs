@@ -1,4 +1,4 @@
-//! Prices, noise and cut rows.
+//! Costs, noise and clipped rows.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn epsilon_is_above_the_exact_gaussian_mechanism_and_below_the_simple_bound() {
         let lower = exact(rho, delta);
         assert!(lower <= ours && ours <= simple, "{rho} {delta}: {lower} {ours} {simple}");
         assert!(ours - lower < 0.25 * ours, "{rho} {delta}: {lower} {ours}");
-        // The minimum over a grid of α, by the formula itself.
+        // The minimum over a grid of α, directly from the formula.
         let by_grid = (1..400_000).map(|ix| 1.0 + f64::from(ix) * 1e-3).map(|alpha| {
             alpha * rho + ((1.0 / delta).ln() + (alpha - 1.0) * (1.0 - 1.0 / alpha).ln() - alpha.ln()) / (alpha - 1.0)
         });
@@ -79,7 +79,7 @@ fn a_row_with_too_many_items_keeps_the_same_few_wherever_it_is() {
     assert_eq!(values[0], [1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
 }
 
-/// The largest change of the cells by one row, by trying many rows.
+/// The largest change of the cells by one row, found by trying many rows.
 #[test]
 fn no_row_changes_the_counts_by_more_than_the_sensitivity() {
     let builder = (0..5).fold(Schema::builder(), |it, ix| it.scalar(format!("x{ix}"), Kind::binary()));
@@ -120,10 +120,10 @@ fn noise_has_its_scale_and_is_never_the_same_twice() {
         assert_ne!(a, b);
         let mean = a.iter().sum::<i64>() as f64 / n as f64;
         let variance = a.iter().map(|&it| (it as f64 - mean).powi(2)).sum::<f64>() / n as f64;
-        // Five standard errors of mean and variance; the discrete variance is below σ² by far less.
+        // Five standard errors of the mean and the variance; the discrete variance is below σ² by far less.
         assert!(mean.abs() < 5.0 * sigma / (n as f64).sqrt(), "{sigma}: {mean}");
         assert!((variance / sigma.powi(2) - 1.0).abs() < 5.0 * (2.0 / n as f64).sqrt() + 0.01, "{sigma}: {variance}");
-        // Not correlated with each other.
+        // The draws are uncorrelated.
         let product = a.iter().zip(&b).map(|(&a, &b)| a as f64 * b as f64).sum::<f64>() / n as f64;
         assert!(product.abs() < 5.0 * sigma.powi(2) / (n as f64).sqrt(), "{sigma}: {product}");
     }

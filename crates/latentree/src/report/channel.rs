@@ -71,7 +71,7 @@ fn poisson_below(rate: f64, cut: f64) -> f64 {
     let mut term = (-rate).exp();
     let mut sum = term;
     let mut count = 1.0;
-    // Beyond this every term is below the last digit of the sum.
+    // Beyond this, all terms are below the last digit of the sum.
     let most = cut.min(rate + 40.0 * rate.sqrt() + 40.0);
     while count <= most {
         term *= rate / count;

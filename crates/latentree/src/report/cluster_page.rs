@@ -1,8 +1,8 @@
-//! The page of a mixture, of topics or of a hierarchy: groups of rows instead of variables.
+//! The page of a mixture, topic model or hierarchy: groups of rows instead of variables.
 //!
-//! It shows the groups with their sizes and relevant features (those of a hierarchy to open and close), the features that are
-//! most frequent in each (Ruffini 2019, Fig. 4.3b), a sample of rows by group and feature (Fig. 4.3a), and the shares of
-//! topics in documents (Fig. 3.3). The front end is `web/src/clusters`, built into `page/clusters.html`.
+//! It shows the groups with their sizes and relevant features (those of a hierarchy expand and collapse), the most frequent
+//! features of each group (Ruffini 2019, Fig. 4.3b), a sample of rows by group and feature (Fig. 4.3a), and the topic shares
+//! of documents (Fig. 3.3). The front end is `web/src/clusters`, built into `page/clusters.html`.
 
 #[cfg(test)]
 mod tests;
@@ -26,25 +26,25 @@ use crate::model::{ClusterTree, Distribution, LatentTree, TopicModel};
 use crate::moments::{Accumulator, Summary, fold};
 use crate::observer::Observer;
 
-/// Frequent features of a group, features of the picture of rows, and rows in it.
+/// Number of frequent features per group, and of features and rows in the heatmap of rows.
 const FREQUENT: usize = 20;
 const PICTURED: usize = 40;
 const SAMPLED: u64 = 2000;
-/// Relevant features of a group, and characters of a name.
+/// Number of relevant features per group, and of characters in a name.
 const RELEVANT: usize = 10;
 const NAME: usize = 80;
-/// Standard deviations at which a number has the strongest colour.
+/// Number of standard deviations at which a number has the strongest colour.
 const STRONGEST: f64 = 2.0;
 
-/// A model that puts rows into groups.
+/// A model that assigns rows to groups.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Grouping<'a> {
-    /// A star with the component as its hidden root.
+    /// A star whose hidden root is the component.
     Star(&'a LatentTree),
-    /// Topics.
+    /// A topic model.
     Topics(&'a TopicModel),
-    /// A hierarchy.
+    /// A hierarchy of clusters.
     Clusters(&'a ClusterTree),
 }
 
@@ -86,18 +86,18 @@ impl<'a> From<&'a OtherModel> for Grouping<'a> {
 #[derive(Debug, Serialize)]
 struct Group {
     name: String,
-    /// Place of the group around it.
+    /// Index of the enclosing group.
     parent: Option<usize>,
     children: Option<[usize; 2]>,
-    /// Rows that it was learned from, or that the data have of it.
+    /// Number of training rows in the group, or of rows of the data.
     size: Option<u64>,
     /// Its share of all rows.
     share: Option<f64>,
     relevant: Vec<String>,
-    /// Features by falling frequency: place in `features`, share of the group's rows that have it (the mean of a number), the
-    /// same of all.
+    /// Features in decreasing order of frequency: index in `features`, share of the group's rows that have it (the mean of a
+    /// number), and the same over all rows.
     frequent: Vec<(usize, f64, f64)>,
-    /// What it is as a topic; only of a model of words.
+    /// The group as a topic; only for models of words.
     topic: Option<TopicEntry>,
 }
 
@@ -108,18 +108,18 @@ struct Feature {
     is_number: bool,
 }
 
-/// Sampled rows by group.
+/// Sampled rows, ordered by group.
 #[derive(Debug, Serialize)]
 struct Sample {
-    /// Their numbers in the file, from 1.
+    /// Their row numbers in the file, from 1.
     rows: Vec<u64>,
     /// Their groups.
     groups: Vec<usize>,
-    /// Places of the pictured features.
+    /// Indices of the features in the heatmap.
     features: Vec<usize>,
-    /// A digit for each of these in every row: 0 or 9 for events, between them for numbers.
+    /// A digit for each of these features in each row: 0 or 9 for events, values in between for numbers.
     cells: Vec<String>,
-    /// Percentages of topics in every row; empty where rows have one group.
+    /// Percentages of topics in each row; empty if each row has a single group.
     shares: Vec<Vec<u8>>,
 }
 
@@ -136,12 +136,12 @@ struct Payload {
     sample: Option<Sample>,
 }
 
-/// The page of a mixture, of topics or of a hierarchy. With data, which must have the model's schema, it shows what is
-/// frequent in each group and a sample of rows; the data are read twice.
+/// The page of a mixture, topic model or hierarchy. With data, which must have the model's schema, it shows what is frequent
+/// in each group and a sample of rows; the data are read twice.
 ///
 /// # Errors
-/// [`Error::Mismatch`] for data of another schema, [`Error::Data`] for missing cells where the model needs complete rows,
-/// those of the rows, and [`Error::Cancelled`].
+/// [`Error::Mismatch`] for data with another schema, [`Error::Data`] for missing cells if the model needs complete rows, any
+/// error from reading the rows, and [`Error::Cancelled`].
 pub fn cluster_page(
     model: Grouping<'_>,
     data: Option<&dyn Rows>,
@@ -158,7 +158,7 @@ pub fn cluster_page(
     Ok(fill(&CLUSTERS, &payload.title, &[&json]))
 }
 
-/// The words of every group of a model of words, with their coherence if there are data.
+/// Adds the words of each group of a model of words, with their coherence if there are data.
 fn set_topics(model: Grouping<'_>, data: Option<&dyn Rows>, payload: &mut Payload, observer: &dyn Observer) -> Result<()> {
     let (provenance, table) = match model {
         Grouping::Star(model) => (model.provenance(), TopicTable::of_star(model, RELEVANT)?),
@@ -172,7 +172,7 @@ fn set_topics(model: Grouping<'_>, data: Option<&dyn Rows>, payload: &mut Payloa
         Some(rows) => table.measured(rows, observer)?,
         None => table,
     };
-    // All rows of a hierarchy are no topic.
+    // The root of a hierarchy, all rows, is not a topic.
     let first = payload.groups.len() - table.topics().len();
     for (group, topic) in payload.groups[first..].iter_mut().zip(table.topics()) {
         group.topic = Some(TopicEntry::new(topic));
@@ -180,7 +180,7 @@ fn set_topics(model: Grouping<'_>, data: Option<&dyn Rows>, payload: &mut Payloa
     Ok(())
 }
 
-/// What is known without rows.
+/// The content that needs no rows.
 fn described(model: Grouping<'_>, options: &PageOptions) -> Payload {
     let flat = |weights: &[f64], relevant: Vec<Vec<String>>| -> Vec<Group> {
         let groups = weights.iter().zip(relevant).enumerate().map(|(ix, (&weight, relevant))| Group {
@@ -236,7 +236,7 @@ fn described(model: Grouping<'_>, options: &PageOptions) -> Payload {
     }
 }
 
-/// Frequencies that the model itself has.
+/// Adds the frequencies implied by the model itself.
 fn from_model(model: Grouping<'_>, payload: &mut Payload) {
     let (schema, means) = match model {
         Grouping::Star(model) => match component_means(model) {
@@ -259,7 +259,8 @@ fn from_model(model: Grouping<'_>, payload: &mut Payload) {
     set_features(payload, &names, &is_number, frequent, &[]);
 }
 
-/// Features by falling frequency, numbers by their distance from the overall mean (in standard deviations, where they are known).
+/// Features in decreasing order of frequency; numbers by their distance from the overall mean (in standard deviations, if
+/// known).
 fn ranked(own: &[f64], overall: &[f64], is_number: &[bool], deviations: &[f64]) -> Vec<usize> {
     let value = |i: usize| match is_number[i] {
         false => own[i],
@@ -270,7 +271,7 @@ fn ranked(own: &[f64], overall: &[f64], is_number: &[bool], deviations: &[f64]) 
     order
 }
 
-/// Writes the features that are shown, and renumbers those of the groups; returns the new places of `pictured`.
+/// Writes the features that are shown, and renumbers those of the groups. Returns the new indices of `pictured`.
 fn set_features(
     payload: &mut Payload,
     names: &[String],
@@ -290,7 +291,7 @@ fn set_features(
     pictured.iter().map(|&feature| place(feature)).collect()
 }
 
-/// Puts the rows of a batch into groups, and gives shares of topics.
+/// Assigns the rows of a batch to groups, and computes topic shares.
 struct Assigner<'a> {
     model: Grouping<'a>,
     inference: Option<(Inference<'a>, NodeIx)>,
@@ -334,7 +335,7 @@ struct Sampled {
     shares: Vec<u8>,
 }
 
-/// What the rows show: frequencies by group, and a sample.
+/// Adds what the rows show: frequencies by group, and a sample.
 fn observe(model: Grouping<'_>, rows: &dyn Rows, payload: &mut Payload, observer: &dyn Observer) -> Result<()> {
     let schema = Arc::clone(model.schema());
     observer.stage("columns", rows.n_rows_hint());
@@ -386,7 +387,7 @@ fn observe(model: Grouping<'_>, rows: &dyn Rows, payload: &mut Payload, observer
         }
         observer.progress(number);
     }
-    // Parents come before their children, so that from the end every node has all its rows.
+    // Parents come before their children, so going backwards, each node already has all its rows.
     for ix in (0..n_groups).rev() {
         if let Some(parent) = payload.groups[ix].parent {
             sizes[parent] += sizes[ix];
@@ -446,7 +447,7 @@ fn observe(model: Grouping<'_>, rows: &dyn Rows, payload: &mut Payload, observer
     Ok(())
 }
 
-/// The features that tell groups apart best, the first of each group in turn.
+/// The features that distinguish groups best, taking the first of each group in turn.
 fn pictured(leaves: &[usize], means: &[Vec<f64>], overall: &[f64], is_number: &[bool], deviations: &[f64]) -> Vec<usize> {
     let value = |leaf: usize, i: usize| match is_number[i] {
         false => relevance(means[leaf][i], overall[i], RELEVANCE_LAMBDA),
@@ -463,7 +464,7 @@ fn pictured(leaves: &[usize], means: &[Vec<f64>], overall: &[f64], is_number: &[
         })
         .collect();
     let mut chosen: Vec<usize> = Vec::new();
-    // Each group's features stand together.
+    // The features of each group are kept together.
     let each = PICTURED.div_ceil(leaves.len().max(1)).max(1);
     for most in [each, PICTURED] {
         for order in &orders {

@@ -87,7 +87,7 @@ pub fn parameter_error(truth: &LatentTree, estimate: &LatentTree) -> Result<Opti
     Ok(aligned.map(|aligned| aligned.summary(truth)))
 }
 
-/// The error of every node's table, by node of the truth.
+/// The error of each node's table, by node of the truth.
 struct Aligned {
     errors: Vec<f64>,
 }

@@ -88,7 +88,7 @@ pub(super) fn worst(
     all
 }
 
-/// Whether a model has few enough columns to check all pairs.
+/// Returns whether a model has few enough columns to check all pairs.
 #[must_use]
 pub fn has_few_pairs(model: &LatentTree) -> bool {
     let columns = model.schema().columns();

@@ -1,7 +1,8 @@
 //! Reports: goodness of fit, comparisons, groups of variables, and the page.
 //!
-//! [`page`] creates one HTML file, [`cluster_page`] that of a mixture, topics or a hierarchy, [`goodness`] measures the fit of a model, [`compare`] compares two models, and [`Groups`] describes a
-//! model in words. Files for other programs are in [`format`](crate::format).
+//! [`page`] creates a single HTML file, [`cluster_page`] that of a mixture, topic model or hierarchy, [`goodness`] measures
+//! the fit of a model, [`compare`] compares two models, and [`Groups`] describes a model in words. Files for other programs
+//! are in [`format`](crate::format).
 
 mod channel;
 mod cluster_page;

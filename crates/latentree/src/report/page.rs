@@ -1,8 +1,8 @@
-//! The page: a model or tree as one self-contained HTML file to look at and click through.
+//! The page: a model or tree as one self-contained, interactive HTML file.
 //!
-//! The front end is in `web/` (TypeScript, built into `page/template.html`, which is kept beside this file so that a build needs
-//! no other program); this module computes what it shows. Nothing is loaded from elsewhere: the file works from disk and without
-//! a network.
+//! The front end is in `web/` (TypeScript, built into `page/template.html`, which is checked in next to this file so that a
+//! build needs no other tools); this module computes its content. Nothing is loaded from elsewhere: the file works from disk
+//! and offline.
 
 mod content;
 pub(super) mod embed;
@@ -33,22 +33,22 @@ use crate::model::{Family, LatentTree};
 use crate::observer::Observer;
 use crate::tree::Rooted;
 
-/// Names longer in all than this are cut, so that a page stays readable.
+/// Total length of names above which they are shortened, to keep a page readable.
 const MAX_NAME_BYTES: usize = 4 << 20;
-/// Characters of a name that has to be cut.
+/// Maximum number of characters of a shortened name.
 const CUT_NAME: usize = 120;
-/// Typical rows kept in all, about; a state has from 3 to 10.
+/// Approximate total number of typical rows; each state has 3 to 10.
 const ALL_ROWS: usize = 60_000;
-/// Bytes of the exports in the page.
+/// Maximum size of the exports in the page.
 const MAX_EXPORT_BYTES: usize = 4 << 20;
-/// Pairs that are listed as explained badly.
+/// Number of badly explained pairs to list.
 const SHOWN_MISFITS: usize = 60;
-/// Words of a topic.
+/// Number of words per topic.
 const TOPIC_WORDS: usize = 10;
-/// An export larger than this is not even tried to pack.
+/// Exports larger than this are not compressed at all.
 const MAX_RAW_BYTES: usize = 100 << 20;
 
-/// What a page shows beside the model and the data.
+/// What a page shows besides the model and the data.
 ///
 /// # Example
 /// ```
@@ -70,7 +70,7 @@ pub struct PageOptions {
 }
 
 impl PageOptions {
-    /// A page with this title.
+    /// Options for a page with this title.
     #[must_use]
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
@@ -84,21 +84,21 @@ impl PageOptions {
         self.data_name.as_deref()
     }
 
-    /// Names the data, such as by their file.
+    /// Sets the name of the data, such as their file name.
     #[must_use]
     pub fn data_name(mut self, name: impl Into<String>) -> Self {
         self.data_name = Some(name.into());
         self
     }
 
-    /// Adds a stage of learning and its seconds.
+    /// Adds a stage of learning and its duration in seconds.
     #[must_use]
     pub fn stage(mut self, name: impl Into<String>, seconds: f64) -> Self {
         self.stages.push((name.into(), seconds));
         self
     }
 
-    /// The fit, where it is known and no data are given; with data it is computed.
+    /// Sets the fit, if it is known and no data are given; with data, it is computed.
     #[must_use]
     pub fn score(mut self, score: Score) -> Self {
         self.score = Some(score);
@@ -108,16 +108,16 @@ impl PageOptions {
 
 /// The page of a model or tree, as HTML. Data must have the model's schema; they are read twice.
 ///
-/// With data, the page also shows how well they fit, the most typical rows of every hidden state, and the pairs of variables that
-/// the model explains worst.
+/// With data, the page also shows the fit, the most typical rows of each hidden state, and the pairs of variables that the
+/// model explains worst.
 ///
 /// # Errors
-/// [`Error::Data`] for data without a model's tables, or a tree without nodes; [`Error::Mismatch`] for data of another schema;
-/// those of the source; [`Error::Cancelled`].
+/// [`Error::Data`] for data without a model's tables, or for a tree without nodes; [`Error::Mismatch`] for data with another
+/// schema; any error from the source; and [`Error::Cancelled`].
 ///
 /// # Complexity
-/// Without data, about linear in the tree; with data, that of posteriors of all rows and of counting pairs of at most 3,000
-/// features.
+/// Without data, about linear in the tree; with data, the cost of the posteriors of all rows and of counting pairs of at most
+/// 3,000 features.
 pub fn page<'a>(
     what: impl Into<View<'a>>,
     data: Option<&dyn crate::data::Rows>,
@@ -139,7 +139,7 @@ pub fn page<'a>(
 /// The topics of a model of words, with their coherence if there are data.
 fn topics(view: View<'_>, data: Option<&dyn crate::data::Rows>, observer: &dyn Observer) -> Result<Vec<Topic>> {
     let Some(model) = view.model().filter(|model| is_of_words(model.provenance())) else { return Ok(Vec::new()) };
-    // A tree without hidden states has none.
+    // A tree without hidden states has no topics.
     let Ok(table) = TopicTable::of_tree(model, None, TOPIC_WORDS) else { return Ok(Vec::new()) };
     let table = match data {
         Some(rows) => table.measured(rows, observer)?,
@@ -159,7 +159,7 @@ fn payload(
     if tree.n_nodes() == 0 {
         return Err(Error::data(Place::default(), "the tree has no nodes, so there is nothing to show"));
     }
-    // The picture is drawn from the middle of the tree: the model's root is a matter of its tables only.
+    // The tree is drawn from its centre: the model's root only matters for its tables.
     let parents = Rooted::with_roots(tree, &[]).expect("no roots cannot clash").parent;
     let steps = view.model().filter(|model| model.family() == Family::Discrete).map(Steps::new);
     observer.stage("profiles", None);
@@ -277,7 +277,7 @@ fn fit(view: View<'_>, options: &PageOptions, computed: Option<&Score>) -> Fit {
         _ => None,
     };
     let provenance = view.model().map(LatentTree::provenance).or(tree_provenance).cloned().unwrap_or_default();
-    // Totals keep all their digits: differences of models are small beside them.
+    // Totals keep all digits, because differences between models are small in comparison.
     let whole = |value: f64| value.is_finite().then_some(value);
     Fit {
         parameters: view.model().map(LatentTree::n_free_parameters),
@@ -295,7 +295,7 @@ fn fit(view: View<'_>, options: &PageOptions, computed: Option<&Score>) -> Fit {
     }
 }
 
-/// All formats, packed, as long as they fit the page.
+/// All export formats, compressed, as long as they fit in the page.
 fn exports(view: View<'_>) -> Vec<Export> {
     let formats = [Format::Json, Format::Newick, Format::Text, Format::Dot, Format::GraphMl, Format::Bif, Format::XmlBif];
     let mut left = MAX_EXPORT_BYTES;

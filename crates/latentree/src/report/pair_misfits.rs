@@ -1,8 +1,8 @@
-//! Which pairs of variables a model fails to explain, in nats.
+//! Pairs of variables that a model fails to explain, in nats.
 //!
-//! For two discrete variables with observed counts `n(a, b)` of total n, and the model's joint distribution `P(a, b)`, the misfit
-//! is `Σ n(a, b) ln(n(a, b) / (n P(a, b)))`: by how much their log-likelihood could rise. If the model is true, twice the misfit
-//! has about a χ² distribution with as many degrees of freedom as the table.
+//! For two discrete variables with observed counts `n(a, b)` that sum to n, and the model's joint distribution `P(a, b)`, the
+//! misfit is `Σ n(a, b) ln(n(a, b) / (n P(a, b)))`: the possible increase of their log-likelihood. If the model is true,
+//! twice the misfit approximately has a χ² distribution with as many degrees of freedom as the table.
 
 use rayon::prelude::*;
 
@@ -18,13 +18,13 @@ use crate::{ColIx, Result, VarIx};
 pub struct PairMisfit {
     /// The first variable.
     pub a: VarIx,
-    /// The second variable, after the first.
+    /// The second variable, which comes after the first.
     pub b: VarIx,
-    /// By how much the log-likelihood of the two alone could rise, in nats over all rows.
+    /// The possible increase of the log-likelihood of the two variables alone, in nats over all rows.
     pub nats: f64,
-    /// Mutual information of the two in the data, in nats per row.
+    /// Mutual information of the two variables in the data, in nats per row.
     pub information: f64,
-    /// Mutual information of the two in the model, in nats per row.
+    /// Mutual information of the two variables in the model, in nats per row.
     pub model_information: f64,
 }
 
@@ -65,13 +65,13 @@ pub fn pair_misfits(model: &LatentTree, moments: &PairMoments, most: usize) -> R
     Ok(all)
 }
 
-/// The same of a spectral model.
+/// The same for a spectral model.
 ///
 /// # Errors
-/// As [`pair_misfits`].
+/// The same as for [`pair_misfits`].
 ///
 /// # Complexity
-/// `O(p³ l²)` for p variables of l labels.
+/// `O(p³ l²)` for p variables with l labels.
 pub(crate) fn spectral_pair_misfits(model: &SpectralModel, moments: &PairMoments, most: usize) -> Result<Vec<PairMisfit>> {
     let evaluator = Evaluator::new(model);
     evaluator.check_schema(moments.schema())?;
@@ -129,9 +129,9 @@ mod tests {
         let worst = pair_misfits(&model, &moments, 1000).unwrap();
         assert_eq!(worst.len(), 28);
         assert!(worst.is_sorted_by(|a, b| a.nats >= b.nats));
-        // Twice the misfit is about a χ² of eight degrees of freedom; 45 is passed once in a million times.
+        // Twice the misfit is about χ² with eight degrees of freedom; 45 is exceeded once in a million.
         assert!(worst.iter().all(|pair| (0.0..25.0).contains(&pair.nats)), "{:?}", worst[0]);
-        // Every variable is a tree of its own, with the shares of the data.
+        // Each variable is a separate tree, with the shares of the data.
         let summary = fold(&mut rows(), Summary::new(Arc::clone(&schema)), &Silent).unwrap();
         let apart = independent(&schema, &summary).unwrap();
         let worst = pair_misfits(&apart, &moments, 1000).unwrap();

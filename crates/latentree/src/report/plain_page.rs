@@ -1,4 +1,4 @@
-//! Pages of tables and text, without a program: for models that have no hidden states to explore.
+//! Pages of tables and text without scripts, for models that have no hidden states to explore.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}table{border-collapse:c
 border-bottom:1px solid #ddd}th:first-child,td:first-child{text-align:left}pre{overflow-x:auto;background:#f6f6f6;padding:.7rem}\
 svg{vertical-align:middle}@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}pre{background:#222}th,td{border-color:#444}}";
 
-/// Text as it stands, whatever is in it.
+/// Escapes text for HTML.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -25,7 +25,7 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// A whole page; `body` is markup.
+/// A complete page; `body` is markup.
 pub(crate) fn document(title: &str, body: &str) -> String {
     let title = escaped(title);
     format!(
@@ -36,7 +36,7 @@ pub(crate) fn document(title: &str, body: &str) -> String {
     )
 }
 
-/// A table; cells are text.
+/// A table; cells are plain text.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let mut out = String::from("<table>\n<tr>");
     header.iter().for_each(|cell| _ = write!(out, "<th>{}</th>", escaped(cell)));

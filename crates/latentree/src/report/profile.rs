@@ -1,9 +1,9 @@
-//! What is most informative about a node.
+//! The variables that are most informative about a node.
 //!
-//! Along a path of the tree information only falls (the data processing inequality), so the variables that say most about a node
-//! are found by going from it to the most informative neighbour of what was reached so far: the first N observed ones found are
-//! the best N of all. On the way only a node's [`MAX_BEYOND`] closest neighbours are looked at, or thousands of leaves of one
-//! hub would cost their number squared.
+//! Information can only decrease along a path of the tree (the data-processing inequality), so the most informative variables
+//! are found by a best-first search from the node: the first N observed variables reached are the best N of all. Beyond each
+//! node, only its [`MAX_BEYOND`] closest neighbours are considered; otherwise, thousands of leaves of one hub would cost
+//! their number squared.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -14,18 +14,18 @@ use crate::information;
 use crate::model::{LatentTree, Marginal};
 use crate::tree::{Link, Tree};
 
-/// Neighbours that are looked at beyond a node that is passed.
+/// Maximum number of neighbours considered beyond a node on the way.
 const MAX_BEYOND: usize = 200;
 
-/// A variable that says something about a node.
+/// A variable that is informative about a node.
 #[derive(Debug, Clone)]
 pub(super) struct Found<'a> {
     pub(super) node: usize,
-    /// The column, if it is not a discrete node of its own.
+    /// The column, if it is not a discrete node itself.
     pub(super) attached: Option<&'a Attached>,
-    /// Nats.
+    /// Mutual information in nats.
     pub(super) information: f64,
-    /// Distribution of the variable (or, if it is attached, of its parent) given each state of the node.
+    /// Distribution of the variable (or, if attached, of its parent) given each state of the node.
     pub(super) given: Vec<f64>,
 }
 
@@ -56,7 +56,8 @@ impl Ord for Reached<'_> {
     }
 }
 
-/// The observed variables that say most about a discrete node, best first; those beyond `barred`, a neighbour, are left out.
+/// The observed variables that are most informative about a discrete node, best first. Those beyond the neighbour `barred`
+/// are left out.
 pub(super) fn most_informative<'a>(
     tree: &Tree,
     steps: &'a Steps,
@@ -72,7 +73,8 @@ pub(super) fn most_informative<'a>(
     search(tree, steps, prior, start, (Some(origin), barred), wanted)
 }
 
-/// The observed variables that say most about a column that hangs on a discrete node, by what they say about the interval it is in.
+/// The observed variables that are most informative about a column attached to a discrete node, through the interval it falls
+/// in.
 pub(super) fn most_informative_of_attached<'a>(
     tree: &Tree,
     steps: &'a Steps,
@@ -93,7 +95,7 @@ pub(super) fn most_informative_of_attached<'a>(
     search(tree, steps, &prior, start, (None, Some(column.node)), wanted)
 }
 
-/// `origin`, if it is a node, is not found itself; `barred` is a neighbour of where the search starts.
+/// Best-first search. `origin`, if it is a node, is not reported itself; `barred` is a neighbour of the start.
 fn search<'a>(
     tree: &Tree,
     steps: &'a Steps,
@@ -133,11 +135,11 @@ fn search<'a>(
     found
 }
 
-/// Neighbours of every node with the length and the sign of the edge, the nearest first.
+/// Neighbours of each node with the length and the sign of the edge, nearest first.
 pub(super) struct Lengths(Vec<Vec<(usize, f64, f64)>>);
 
 impl Lengths {
-    /// `edge` gives the length and the sign of the edge at a node.
+    /// `edge` returns the length and the sign of an edge at a node.
     pub(super) fn new(tree: &Tree, edge: impl Fn(NodeIx, &Link) -> (f64, f64)) -> Self {
         let around = tree.node_ixs().map(|node| {
             let links = tree.links(node).iter();
@@ -154,10 +156,10 @@ impl Lengths {
     }
 }
 
-/// The observed nodes that are nearest to a node, nearest first, with their distance and sign; those beyond `barred`, a
-/// neighbour, are left out.
+/// The observed nodes nearest to a node, nearest first, with their distance and sign. Those beyond the neighbour `barred` are
+/// left out.
 ///
-/// In a Gaussian tree `−ln |ρ|` adds up and signs multiply; in a tree alone the lengths themselves add up.
+/// In a Gaussian tree, `−ln |ρ|` adds up and signs multiply; in a tree without a model, the lengths themselves add up.
 pub(super) fn nearest(
     tree: &Tree,
     lengths: &Lengths,
@@ -185,7 +187,7 @@ pub(super) fn nearest(
     found
 }
 
-/// The correlation of neighbours in a Gaussian tree, by node for the edge to its parent.
+/// The correlation of each node with its parent in a Gaussian tree.
 pub(super) fn correlations(model: &LatentTree, marginals: &[Marginal]) -> Vec<f64> {
     model.tree().node_ixs().map(|node| model.edge_correlation(node, marginals).unwrap_or(1.0)).collect()
 }

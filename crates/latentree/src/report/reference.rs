@@ -1,8 +1,8 @@
-//! A tree beside a hierarchy of its variables that people made: chapters of diagnoses, phecodes, concepts.
+//! Compares a tree with a manually created hierarchy of its variables: chapters of diagnoses, phecodes, concepts.
 //!
-//! The hierarchy is rooted, and all variables are its leaves. Measures that need a distance take that of the model: `√(2 (1 − ρ))` of each pair
-//! ([`LatentTree::implied_distances`](crate::model::LatentTree::implied_distances)) where all variables are labels, and path lengths otherwise.
-//! A tree without tables, such as a dendrogram, has path lengths only.
+//! The hierarchy is rooted, and all variables are its leaves. Measures that need a distance use that of the model:
+//! `√(2 (1 − ρ))` of each pair ([`LatentTree::implied_distances`](crate::model::LatentTree::implied_distances)) if all
+//! variables are categorical, and path lengths otherwise. A tree without tables, such as a dendrogram, has only path lengths.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -16,19 +16,19 @@ use crate::format::View;
 use crate::tree::{Edge, Node, Split, Tree};
 use crate::{NodeIx, counted};
 
-/// Triples and quartets that are looked at, if there are more.
+/// Number of triples and quartets to sample if there are more.
 const SAMPLED: usize = 200_000;
-/// The distance of variables in different trees of a forest, in edges.
+/// The distance between variables in different trees of a forest, in edges.
 const FAR: u32 = 1 << 20;
 
-/// A hierarchy: the parent of each item, and of each parent.
+/// A hierarchy: the parent of each item and of each group.
 #[derive(Debug, Clone, Default)]
 pub struct Hierarchy {
     parent_of: BTreeMap<String, String>,
 }
 
 impl Hierarchy {
-    /// From pairs of a child and its parent; of several parents the first counts.
+    /// Builds a hierarchy from pairs of a child and its parent; if a child has several parents, the first one counts.
     ///
     /// # Errors
     /// [`Error::Tree`] if an item is its own ancestor.
@@ -55,11 +55,12 @@ impl Hierarchy {
         Ok(hierarchy)
     }
 
-    /// Reads a table of items: columns from the item to its highest group, such as `code`, `chapter`. Unless they are named, columns called
-    /// `child` and `parent`, `code` and `parent_codes` (MEDS) or `item` and `group` are taken, or the only two.
+    /// Reads a table of items, with columns from the item to its highest group, such as `code`, `chapter`. Unless they are
+    /// named, columns called `child` and `parent`, `code` and `parent_codes` (MEDS) or `item` and `group` are used, or the
+    /// only two.
     ///
     /// # Errors
-    /// If the file cannot be read, lacks a column, or an item is its own ancestor.
+    /// Fails if the file cannot be read, lacks a column, or has an item that is its own ancestor.
     pub fn read(path: &Path, columns: Option<&[String]>) -> Result<Self> {
         let names = table_columns(path)?;
         let usual = [["child", "parent"], ["code", "parent_codes"], ["item", "group"]];
@@ -96,15 +97,16 @@ impl Hierarchy {
         Self::new(pairs).map_err(|error| error.in_file(path))
     }
 
-    /// The same, with each item that is not listed, and each listed one, below its longest proper prefix that is an item: 250.11 below 250.1,
-    /// and that below 250.
+    /// Moves each listed item below its longest proper prefix that is also listed: 250.11 below 250.1, and 250.1 below 250.
     #[must_use]
     pub fn with_prefixes(mut self) -> Self {
         let items: Vec<String> = self.parent_of.keys().cloned().collect();
         for item in &items {
             let ends = item.char_indices().map(|(at, _)| at).rev().filter(|&at| at > 0);
             let mut prefixes = ends.map(|at| item[..at].trim_end_matches('.'));
-            if let Some(prefix) = prefixes.find(|prefix| self.parent_of.contains_key(*prefix)) {
+            // An item is not moved below its own descendant.
+            let is_above = |prefix: &&str| self.parent_of.contains_key(*prefix) && self.above(prefix).all(|it| it != item);
+            if let Some(prefix) = prefixes.find(is_above) {
                 self.parent_of.insert(item.clone(), prefix.to_owned());
             }
         }
@@ -115,14 +117,14 @@ impl Hierarchy {
         self.parent_of.contains_key(item)
     }
 
-    /// Ancestors of an item, nearest first.
+    /// The ancestors of an item, nearest first.
     fn above<'a>(&'a self, item: &str) -> impl Iterator<Item = &'a str> {
         let next = |name: &str| self.parent_of.get(name).map(String::as_str);
         std::iter::successors(next(item), move |name| self.parent_of.get(*name).map(String::as_str))
     }
 }
 
-/// The first of several parents, which are written as `[a, b]`.
+/// The first of several parents written as `[a, b]`.
 fn first_of_list(cell: &str) -> String {
     match cell.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         Some(inner) => inner.split(',').next().unwrap_or_default().trim().to_owned(),
@@ -130,40 +132,44 @@ fn first_of_list(cell: &str) -> String {
     }
 }
 
-/// How a tree agrees with a hierarchy.
+/// Agreement between a tree and a hierarchy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agreement {
-    /// Variables that both have.
+    /// Number of variables present in both.
     pub n_variables: usize,
-    /// Variables of the tree that the hierarchy does not have; they are left out.
+    /// Variables of the tree that are not in the hierarchy and are left out.
     pub unknown: Vec<String>,
-    /// Splits that only one of the two has; those that cut off a single variable do not count.
+    /// Number of splits that only one of the two has; splits of a single variable from the rest do not count.
     pub robinson_foulds: usize,
-    /// The same divided by the number of splits of both.
+    /// The same, divided by the total number of splits of both.
     pub robinson_foulds_normalized: f64,
-    /// The same divided by p²; Huang et al. 2020, Table 3, have figures of this size, and do not say how they are normalised.
+    /// The same, divided by p²; Huang et al. 2020, Table 3, report values of this magnitude without stating their
+    /// normalisation.
     pub robinson_foulds_huang: f64,
-    /// Splits of the hierarchy, and how many of them the tree has.
+    /// Number of splits of the hierarchy.
     pub n_reference_splits: usize,
-    /// Splits that both have.
+    /// Number of splits that both have.
     pub n_matched_splits: usize,
-    /// Share of the triples of which the hierarchy joins two first that the tree's distances join alike.
+    /// Share of the triples resolved by the hierarchy in which the tree's distances join the same pair first.
     pub triplets: Option<f64>,
-    /// Share of the quartets that the hierarchy divides two and two that the tree divides alike; one that it does not divide counts a third.
+    /// Share of the quartets that the hierarchy resolves two and two that the tree resolves alike; an unresolved one counts a
+    /// third.
     pub quartets: Option<f64>,
-    /// Shares of these quartets that the tree divides otherwise, and that it does not divide; the others it divides alike.
+    /// Shares of these quartets that the tree resolves differently, and that it leaves unresolved; it resolves the others
+    /// alike.
     pub quartets_otherwise: Option<[f64; 2]>,
-    /// Groups of the hierarchy: the highest nodes that do not hold all variables.
+    /// Number of groups of the hierarchy: the highest nodes that do not contain all variables.
     pub n_groups: usize,
-    /// Share of the variables, of those whose group has others, whose nearest variable is in their group.
+    /// Share of variables whose nearest variable is in the same group, among those whose group has others.
     pub nearest_same_group: Option<f64>,
-    /// The same for a variable drawn at random.
+    /// The same for a randomly drawn variable.
     pub nearest_by_chance: Option<f64>,
-    /// Area under the curve of "same group" by distance: the probability that two variables of a group are closer than two of different ones.
+    /// Area under the ROC curve of "same group" by distance: the probability that two variables of a group are closer than
+    /// two of different groups.
     pub same_group_auc: Option<f64>,
 }
 
-/// Compares a tree or model with a hierarchy. `code_of` gives what the hierarchy calls a variable.
+/// Compares a tree or model with a hierarchy. `code_of` maps a variable to its name in the hierarchy.
 ///
 /// # Errors
 /// [`Error::Tree`] if fewer than three variables are in the hierarchy, or the tree has no lengths.
@@ -219,7 +225,7 @@ pub fn agreement<'a>(
     })
 }
 
-/// The hierarchy of some items as a tree with these as leaves.
+/// The hierarchy restricted to some items, as a tree with these as leaves.
 fn reference_tree(hierarchy: &Hierarchy, items: &[&str]) -> Result<Tree> {
     let mut nodes: Vec<Node> = items.iter().map(|item| Node { name: (*item).to_owned(), observed: true }).collect();
     let mut place: HashMap<&str, usize> = HashMap::new();
@@ -232,7 +238,7 @@ fn reference_tree(hierarchy: &Hierarchy, items: &[&str]) -> Result<Tree> {
     let has_below: HashSet<&str> = items.iter().flat_map(|item| hierarchy.above(item)).collect();
     let root = inner("\u{0}", &mut nodes);
     for (leaf, item) in items.iter().enumerate() {
-        // An item with others below it is a leaf at its own inner node.
+        // An item with others below it becomes a leaf at its own inner node.
         let own = Some(*item).filter(|item| is_item.contains(item) && has_below.contains(item));
         let mut below = leaf;
         let mut is_new = true;
@@ -255,7 +261,7 @@ fn reference_tree(hierarchy: &Hierarchy, items: &[&str]) -> Result<Tree> {
     Ok(Tree::from_parts(nodes, &edges)?.minimal())
 }
 
-/// The tree of some observed nodes, called by their codes.
+/// The tree restricted to some observed nodes, named by their codes.
 fn restricted(tree: &Tree, kept: &[NodeIx], items: &[&str]) -> Result<Tree> {
     let code: HashMap<NodeIx, &str> = kept.iter().copied().zip(items.iter().copied()).collect();
     let nodes = tree.node_ixs().map(|node| match code.get(&node) {
@@ -265,8 +271,8 @@ fn restricted(tree: &Tree, kept: &[NodeIx], items: &[&str]) -> Result<Tree> {
     joined(&Tree::from_parts(nodes.collect(), &tree.edges().collect::<Vec<_>>())?.minimal())
 }
 
-/// A forest as one tree: its trees meet at a hidden node, each joined by the middle of its longest path. Trees without a dependence between
-/// them are as far apart as can be, which a hierarchy says with its highest groups.
+/// Joins a forest into one tree: its trees meet at a hidden node, each attached at the middle of its longest path. Trees
+/// without a dependence between them are as far apart as possible, like the highest groups of a hierarchy.
 fn joined(forest: &Tree) -> Result<Tree> {
     if forest.is_connected() {
         return Ok(forest.clone());
@@ -283,7 +289,7 @@ fn joined(forest: &Tree) -> Result<Tree> {
         if seen[start.get()] {
             continue;
         }
-        // The last node that a walk in order of distance meets is a farthest one.
+        // The last node visited in order of distance is a farthest one.
         let farthest = |from: NodeIx, seen: &mut Vec<bool>| {
             let mut queue = std::collections::VecDeque::from([(from, from)]);
             let mut last = from;
@@ -312,14 +318,14 @@ fn joined(forest: &Tree) -> Result<Tree> {
     Ok(Tree::from_parts(nodes, &edges)?.minimal())
 }
 
-/// The splits that part two or more variables from two or more.
+/// The splits with at least two variables on each side.
 fn splits(tree: &Tree) -> HashSet<Split> {
     let all = tree.splits();
     let trivial: HashSet<Split> = all.trivial().collect();
     all.iter().filter(|split| !trivial.contains(split)).collect()
 }
 
-/// Distances of the known variables, row by row.
+/// Distances between the known variables, row by row.
 fn distances(view: &View<'_>, tree: &Tree, known: &[usize]) -> Result<Vec<f64>> {
     let p = known.len();
     let implied = view.model().and_then(|model| Some((model.implied_distances()?, model.tree().n_observed())));
@@ -342,7 +348,7 @@ fn distances(view: &View<'_>, tree: &Tree, known: &[usize]) -> Result<Vec<f64>> 
     Ok(all)
 }
 
-/// Numbers of edges between all items.
+/// Numbers of edges between all pairs of items.
 fn edge_counts(tree: &Tree, items: &[&str]) -> Vec<u32> {
     let p = items.len();
     let mut place = vec![None; tree.n_nodes()];
@@ -385,7 +391,7 @@ fn common_depths(hierarchy: &Hierarchy, items: &[&str]) -> Vec<u32> {
     depths
 }
 
-/// The group of each item: its highest ancestor that not all items have, or itself.
+/// The group of each item: its highest ancestor that is not shared by all items, or the item itself.
 fn groups<'a>(hierarchy: &'a Hierarchy, items: &[&'a str]) -> Vec<&'a str> {
     let mut n_below: HashMap<&str, usize> = HashMap::new();
     for item in items {
@@ -400,7 +406,7 @@ fn groups<'a>(hierarchy: &'a Hierarchy, items: &[&'a str]) -> Vec<&'a str> {
         .collect()
 }
 
-/// Calls `see` with all sets of `K` of `p` items, or with a sample.
+/// Calls `see` with all subsets of `K` of `p` items, or with a sample of them.
 fn sets<const K: usize>(p: usize, seed: u64, mut see: impl FnMut([usize; K])) {
     let n_sets = (0..K).fold(1.0_f64, |product, ix| product * (p as f64 - ix as f64) / (ix + 1) as f64);
     if n_sets > SAMPLED as f64 {
@@ -449,14 +455,14 @@ fn triplets(depths: &[u32], distances: &[f64], p: usize, seed: u64) -> Option<f6
     (n_sets > 0).then(|| agree / n_sets as f64)
 }
 
-/// Which pair of a quartet belongs together by the four-point condition; `None` if the tree does not divide it.
+/// Which pair of a quartet belongs together by the four-point condition; `None` if the tree does not resolve it.
 fn division(steps: &[u32], p: usize, [a, b, c, d]: [usize; 4]) -> Option<usize> {
     let at = |i: usize, j: usize| steps[i * p + j];
     let sums = [at(a, b) + at(c, d), at(a, c) + at(b, d), at(a, d) + at(b, c)];
     (0..3).find(|&ix| (0..3).all(|other| other == ix || sums[other] > sums[ix]))
 }
 
-/// Shares of the quartets that the reference divides which the estimate divides alike, otherwise, and not at all.
+/// Among the quartets that the reference resolves, the shares that the estimate resolves alike, differently, and not at all.
 fn quartets(reference: &[u32], estimate: &[u32], p: usize, seed: u64) -> Option<[f64; 3]> {
     let mut counts = [0_u64; 3];
     sets::<4>(p, seed, |set| {
@@ -468,7 +474,8 @@ fn quartets(reference: &[u32], estimate: &[u32], p: usize, seed: u64) -> Option<
     (n_sets > 0).then(|| counts.map(|count| count as f64 / n_sets as f64))
 }
 
-/// The share of variables whose nearest is in their group, and that expected of a random one. Ties count in part.
+/// The share of variables whose nearest variable is in their group, and the share expected by chance. Ties count
+/// fractionally.
 fn nearest_same_group(distances: &[f64], groups: &[&str]) -> (Option<f64>, Option<f64>) {
     let p = groups.len();
     let (mut n_variables, mut same, mut chance) = (0_u64, 0.0, 0.0);
@@ -488,7 +495,7 @@ fn nearest_same_group(distances: &[f64], groups: &[&str]) -> (Option<f64>, Optio
     (share(same), share(chance))
 }
 
-/// The probability that a pair of one group is closer than one of two groups; ties count half.
+/// The probability that a pair from one group is closer than a pair from two groups; ties count half.
 fn same_group_auc(distances: &[f64], groups: &[&str]) -> Option<f64> {
     let p = groups.len();
     let mut pairs: Vec<(f64, bool)> =
@@ -531,8 +538,15 @@ mod tests {
     }
 
     #[test]
+    fn prefixes_do_not_turn_a_hierarchy_into_a_circle() {
+        let found = hierarchy(&[("1", "12"), ("12", "7"), ("13", "7")]).with_prefixes();
+        assert_eq!(found.above("1").collect::<Vec<_>>(), ["12", "7"]);
+        assert_eq!(found.above("13").collect::<Vec<_>>(), ["1", "12", "7"]);
+    }
+
+    #[test]
     fn measures_of_a_wrong_tree_are_those_counted_by_hand() {
-        // c and d have changed places.
+        // c and d are swapped.
         let tree = Tree::from_newick("((a:1,b:1,d:1):1,(c:1,e:1,f:1):1);", &Observed::LeavesOnly).unwrap().minimal();
         let found = agreement(&tree, &two_groups(), str::to_owned, 0).unwrap();
         assert_eq!((found.robinson_foulds, found.robinson_foulds_normalized), (2, 1.0));
@@ -541,9 +555,10 @@ mod tests {
         // Of 6 · 9 comparisons, ab and ef win 5 and tie 4; ac, bc, de, df lose 4 and tie 5.
         let auc = (2.0 * (5.0 + 2.0) + 4.0 * 2.5) / 54.0;
         assert!((found.same_group_auc.unwrap() - auc).abs() < 1e-12, "{found:?}");
-        // Nearest of a: b and d, tied; of c: e and f, both wrong.
+        // Nearest to a: b and d, tied; nearest to c: e and f, both wrong.
         assert!((found.nearest_same_group.unwrap() - 2.0 / 6.0).abs() < 1e-12);
-        // Of nine quartets, ab|ef is divided alike, ac|de, ac|df, bc|de and bc|df are divided otherwise, and the other four have three on one side.
+        // Of nine quartets, ab|ef is resolved alike, ac|de, ac|df, bc|de and bc|df are resolved differently, and the other
+        // four have three on one side.
         let [otherwise, undivided] = found.quartets_otherwise.unwrap();
         assert!((otherwise - 4.0 / 9.0).abs() < 1e-12 && (undivided - 4.0 / 9.0).abs() < 1e-12, "{found:?}");
         assert!((found.quartets.unwrap() - (1.0 + 4.0 / 3.0) / 9.0).abs() < 1e-12);
@@ -565,7 +580,7 @@ mod tests {
         let found = agreement(&tree, &codes, str::to_owned, 0).unwrap();
         assert_eq!((found.n_variables, found.unknown.as_slice(), found.n_groups), (5, ["other".to_owned()].as_slice(), 2));
         assert_eq!(found.nearest_same_group, Some(1.0));
-        // The reference has 250.1 with 250.11, the tree 250 with 250.1.
+        // The reference groups 250.1 with 250.11, the tree 250 with 250.1.
         assert_eq!((found.n_reference_splits, found.n_matched_splits), (2, 1));
     }
 

@@ -1,4 +1,4 @@
-//! The page of a spectral model: its tree, how strongly the sides of its edges depend, and what it explains badly.
+//! The page of a spectral model: its tree, the dependence across its edges, and what it explains badly.
 
 use std::fmt::Write as _;
 
@@ -11,18 +11,18 @@ use crate::moments::{PairMoments, fold};
 use crate::observer::Observer;
 use crate::spectral::{Evaluator, SpectralEdge, SpectralModel};
 
-/// Most pairs that are listed.
+/// Maximum number of pairs to list.
 const PAIRS: usize = 20;
-/// Most variables whose pairs are compared with the data.
+/// Maximum number of variables whose pairs are compared with the data.
 const MOST_VARIABLES: usize = 300;
-/// Width of the picture of a spectrum.
+/// Width of the plot of a spectrum.
 const WIDTH: f64 = 160.0;
 
-/// The page of a spectral model, as HTML: its tree, the edges with their spectra, and with data the share of rows whose
+/// The page of a spectral model, as HTML: its tree and the edges with their spectra; with data, also the share of rows whose
 /// estimate was not positive and the pairs of columns that the model explains worst.
 ///
 /// # Errors
-/// Those of the rows; [`Error::Mismatch`](crate::Error::Mismatch) if they have another schema.
+/// Any error from reading the rows; [`Error::Mismatch`](crate::Error::Mismatch) if they have another schema.
 pub fn spectral_page(
     model: &SpectralModel,
     data: Option<&dyn Rows>,
@@ -66,7 +66,7 @@ pub fn spectral_page(
     Ok(document(options.title(), &body))
 }
 
-/// Bars of the canonical correlations, those that are kept filled, and a line at the noise.
+/// Bars of the canonical correlations, filled if they are kept, and a line at the noise level.
 fn spectrum(edge: &SpectralEdge) -> String {
     let (bar, n) = (6.0, edge.values.len().min(8));
     let height = bar * n.max(1) as f64;
@@ -81,7 +81,7 @@ fn spectrum(edge: &SpectralEdge) -> String {
     out
 }
 
-/// How well the model explains rows.
+/// The fit of the model to the rows.
 fn fit(model: &SpectralModel, rows: &dyn Rows, options: &PageOptions, observer: &dyn Observer) -> Result<String> {
     let score = Evaluator::new(model).score(&mut *rows.open()?, observer, |_, _| Ok(()))?;
     let mut out = String::from("<h2>Fit</h2>\n");

@@ -95,7 +95,7 @@ impl Steps {
         all
     }
 
-    /// The most informative neighbours first.
+    /// Sorts neighbours, most informative first.
     fn sort(&mut self) {
         let strongest = |information: &mut dyn Iterator<Item = f64>| {
             let keys: Vec<f64> = information.collect();
@@ -113,8 +113,8 @@ impl Steps {
         }
     }
 
-    /// Passes `E[f · 1(node = state)]` from a node to every discrete node of its tree. `start` and what `visit` gets have one row per
-    /// function f and one column per state.
+    /// Passes `E[f · 1(node = state)]` from a node to all discrete nodes of its tree. `start` and the argument of `visit`
+    /// have one row per function f and one column per state.
     pub(super) fn walk(&self, from: usize, start: Vec<f64>, mut visit: impl FnMut(usize, &[f64])) {
         let mut stack = vec![(from, usize::MAX, start)];
         while let Some((node, before, carried)) = stack.pop() {
@@ -126,7 +126,7 @@ impl Steps {
         }
     }
 
-    /// Mutual information of each node and its parent; a group's is that of its most telling member.
+    /// Mutual information between each node and its parent; for a group, that of its most informative member.
     pub(super) fn emission_information(&self, model: &LatentTree) -> Vec<Option<f64>> {
         let mut information = vec![None; model.tree().n_nodes()];
         for (parent, attached) in self.attached.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Topics of a model of words: a table with the words, the share of documents and the coherence of each.
+//! Topics of a model of words: a table with the words, the share of documents and the coherence of each topic.
 //!
-//! What a topic is depends on the model: a hidden variable of a tree, a component of a mixture, a topic of a latent Dirichlet
-//! allocation, a node of a hierarchy of clusters. Words of a hidden variable are those that its states other than the first
-//! make more probable, by their mutual information; of all others those that it has more often
-//! than all documents, by relevance.
+//! What counts as a topic depends on the model: a hidden variable of a tree, a component of a mixture, a topic of a latent
+//! Dirichlet allocation, or a node of a hierarchy of clusters. The words of a hidden variable are those that its states other
+//! than the first make more probable, ranked by mutual information; the words of any other topic are those it has more often
+//! than all documents, ranked by relevance.
 
 use serde_json::{Value, json};
 
@@ -16,12 +16,12 @@ use crate::mixture::{own_words_of_star, own_words_of_topics, word_coherence};
 use crate::model::{ClusterTree, Distribution, Emission, Family, LatentTree, Provenance, TopicModel};
 use crate::observer::Observer;
 
-/// Information below which a word is not looked at, in nats.
+/// Words with less information than this, in nats, are not considered.
 const LITTLE: f64 = 1e-6;
 /// Words with less than this share of the best word's information are not listed.
 const MIN_TOLD: f64 = 0.1;
 
-/// The option of a model's provenance that says that it was learned as a model of words.
+/// The provenance option that marks a model as learned from words.
 pub const TOPICS_OPTION: &str = "topics";
 
 /// A topic.
@@ -29,17 +29,17 @@ pub const TOPICS_OPTION: &str = "topics";
 pub struct Topic {
     /// Its name: the label of a hidden variable, the number of a component from 0, or the path of a cluster.
     pub name: String,
-    /// Its words, the most relevant first.
+    /// Its words, most relevant first.
     pub words: Vec<String>,
-    /// Share of documents that it is in; of `lda`, its share of all words.
+    /// Share of documents that contain it; for `lda`, its share of all words.
     pub share: f64,
-    /// Mean NPMI of pairs of its words, if it was measured; see [`WordCoherence`](crate::mixture::WordCoherence).
+    /// Mean NPMI of pairs of its words, if measured; see [`WordCoherence`](crate::mixture::WordCoherence).
     pub npmi: Option<f64>,
-    /// C_V coherence of its words, if it was measured.
+    /// C_V coherence of its words, if measured.
     pub c_v: Option<f64>,
-    /// The name of the topic that it is a part of.
+    /// The name of its parent topic.
     pub parent: Option<String>,
-    /// The hidden node of a tree.
+    /// Its hidden node, in a tree.
     pub node: Option<NodeIx>,
 }
 
@@ -65,10 +65,10 @@ pub struct TopicTable {
 }
 
 impl TopicTable {
-    /// The components of a star of counts or of present words, with so many words each.
+    /// The components of a star over counts or word presence, with `n_words` words each.
     ///
     /// # Errors
-    /// If the model is no star.
+    /// Fails if the model is not a star.
     pub fn of_star(model: &LatentTree, n_words: usize) -> Result<Self> {
         let root = model.rooted().roots[0];
         let Distribution::Discrete(prior) = model.distribution(root) else {
@@ -101,8 +101,8 @@ impl TopicTable {
         Self { topics: (1..nodes.len().max(2)).filter(|&ix| ix < nodes.len()).map(topic).collect() }
     }
 
-    /// The topics of a tree over present words: so many hidden variables that together tell most of all words, or, if no
-    /// number is given, its groups of words, each with its parent.
+    /// The topics of a tree over word presence: the `n_topics` hidden variables that together have the most information about
+    /// all words or, if no number is given, its groups of words, each with its parent.
     ///
     /// # Errors
     /// [`Error::Query`] if the tree has no hidden states.
@@ -133,10 +133,10 @@ impl TopicTable {
         Ok(Self { topics })
     }
 
-    /// Those of any model of columns: a tree, or a star with a topic for each state of its only hidden variable.
+    /// The topics of any model of columns: a tree, or a star with a topic for each state of its only hidden variable.
     ///
     /// # Errors
-    /// As [`of_tree`](Self::of_tree) and [`of_star`](Self::of_star).
+    /// The same as for [`of_tree`](Self::of_tree) and [`of_star`](Self::of_star).
     pub fn of_model(model: &LatentTree, n_topics: Option<usize>, n_words: usize) -> Result<Self> {
         let is_counts = |node: NodeIx| matches!(model.distribution(node), Distribution::Emission(Emission::Poisson { .. }));
         let mut hidden = model.hidden();
@@ -148,10 +148,10 @@ impl TopicTable {
         }
     }
 
-    /// The same with coherence, by the documents that have two words of a topic.
+    /// Adds the coherence, based on the documents that contain two words of a topic.
     ///
     /// # Errors
-    /// Those of the rows.
+    /// Any error from reading the rows.
     pub fn measured(mut self, rows: &dyn Rows, observer: &dyn Observer) -> Result<Self> {
         let schema = std::sync::Arc::clone(rows.schema());
         let column = |word: &String| find_word(&schema, word);
@@ -168,7 +168,7 @@ impl TopicTable {
         &self.topics
     }
 
-    /// Share of the words of all topics that are different: 1 if no word is in two topics.
+    /// Share of distinct words among the words of all topics: 1 if no word is in two topics.
     #[must_use]
     pub fn diversity(&self) -> f64 {
         let n_words: usize = self.topics.iter().map(|topic| topic.words.len()).sum();
@@ -195,7 +195,7 @@ impl TopicTable {
         self.topics.iter().map(topic).collect()
     }
 
-    /// One topic a line, its words separated by spaces, as programs that evaluate topics read them.
+    /// One topic per line, its words separated by spaces, as read by topic evaluation tools.
     #[must_use]
     pub fn to_lines(&self) -> String {
         self.topics.iter().map(|topic| topic.words.join(" ") + "\n").collect()
@@ -208,7 +208,7 @@ impl Topic {
     }
 }
 
-/// Whether a model is of words: it was learned from text, as topics, or by a family of topics.
+/// Returns whether a model is one of words: learned from text, as topics, or with a topic family.
 pub(super) fn is_of_words(provenance: &Provenance) -> bool {
     let of_text = |read: &Value| read["text"] == true;
     let of_topics = |family: &String| ["single-topic", "lda"].contains(&family.as_str());
@@ -226,7 +226,8 @@ fn find_word(schema: &Schema, word: &str) -> Option<u32> {
     schema.find_column(word).map(|column| column.get() as u32)
 }
 
-/// The present words that a hidden node's states other than the first make more probable, by mutual information.
+/// The words whose presence is more probable in the states of a hidden node other than the first, ranked by mutual
+/// information.
 fn positive_words(model: &LatentTree, steps: &Steps, origin: NodeIx, most: usize) -> Vec<String> {
     let prior = &steps.marginals[origin.get()];
     let n_states = prior.len();

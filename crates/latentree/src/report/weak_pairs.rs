@@ -1,9 +1,9 @@
-//! Pairs of columns that data say nothing about.
+//! Pairs of columns whose dependence is not significant in the data.
 //!
-//! The test statistic is `N · Σ_ab C_ab² / (v_a v_b)` with `C` the centred cross-moments of the features of two columns and `v`
-//! the variance of a number or the share of a label: Pearson's chi-square for labels, `N ρ²` for numbers. Under
-//! independence it is chi-square with the product of the columns' degrees of freedom; a pair below the 95% point is too weak to use: its
-//! correlation is not significant, so it has no information distance.
+//! The test statistic is `N · Σ_ab C_ab² / (v_a v_b)`, with `C` the centred cross-moments of the features of two columns and
+//! `v` the variance of a number or the share of a label: Pearson's chi-square for labels, `N ρ²` for numbers. Under
+//! independence, it is chi-square with the product of the columns' degrees of freedom. A pair below the 95% point is too weak
+//! to use: its correlation is not significant, so it has no information distance.
 
 use rayon::prelude::*;
 
@@ -13,11 +13,11 @@ use crate::moments::PairMoments;
 /// How many pairs of columns are too weak to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeakPairs {
-    /// Pairs looked at.
+    /// Number of pairs tested.
     pub pairs: u64,
-    /// Pairs that show no significant dependence.
+    /// Number of pairs without significant dependence.
     pub weak: u64,
-    /// Pairs that are never present together.
+    /// Number of pairs that are never present together.
     pub never_together: u64,
 }
 
@@ -74,7 +74,8 @@ fn degrees_of_freedom(spread: &[f64]) -> f64 {
     if spread.len() == 1 { used as f64 } else { used.saturating_sub(1) as f64 }
 }
 
-/// The 95% point of a chi-square distribution, by Wilson and Hilferty's cube (within 2% for one degree of freedom, better above).
+/// The 95% point of a chi-square distribution by the Wilson–Hilferty approximation (within 2% for one degree of freedom,
+/// better above).
 fn chi_square_95(freedom: f64) -> f64 {
     let part = 2.0 / (9.0 * freedom);
     freedom * (1.0 - part + 1.644_853_6 * part.sqrt()).powi(3)
@@ -106,7 +107,7 @@ mod tests {
         let columns = vec![
             ColumnData::Codes8((0..n).map(|ix| (ix % 2) as u8).collect()),
             ColumnData::Codes8((0..n).map(|ix| (ix % 2) as u8).collect()),
-            // Over 900 rows every pair of (row parity, row half mod 3) is equally frequent.
+            // Over 900 rows, all pairs of (row parity, row half mod 3) are equally frequent.
             ColumnData::Codes8(cycle(3).map(|it| it as u8).collect()),
             ColumnData::Reals(cycle(3).map(|it| it as f64).collect()),
             ColumnData::Codes8(vec![0; n]),

@@ -1,13 +1,13 @@
-//! Groups of variables that belong together, by average linkage.
+//! Groups of related variables, by average linkage.
 
 use crate::distance::{DistanceOptions, estimate};
 use crate::moments::PairMoments;
 use crate::{Observer, Result};
 
-/// At most `n_groups` groups of variables, by average linkage of `1 − e^(−d)` (1 − |ρ| where distances are of correlations).
+/// At most `n_groups` groups of variables, by average linkage of `1 − e^(−d)` (1 − |ρ| if distances come from correlations).
 ///
 /// # Complexity
-/// O(p²) for each of p joins at worst; about O(p²) in all usually.
+/// O(p²) for each of p joins in the worst case; usually about O(p²) in total.
 pub(super) fn islands(moments: &PairMoments, n_groups: usize, observer: &dyn Observer) -> Result<Vec<Vec<usize>>> {
     let distances = estimate(moments, &DistanceOptions::new().significance(None), observer)?;
     let p = distances.len();

@@ -1,8 +1,11 @@
-//! Which tree, and how many states: model selection.
+//! Model selection: the tree and the numbers of states.
 //!
-//! - [`by_bic`] searches trees and numbers of states by the Bayesian information criterion: a model that explains the data with few parameters;
-//! - [`by_validation`] chooses among candidates by the likelihood of rows that were not learned from: a model that predicts. The two want different models;
-//! - [`scored_candidates`] lists what Chow–Liu grouping could add to the Chow–Liu tree, with gains of BIC, for a rule or a person to choose from.
+//! - [`by_bic`] searches trees and numbers of states by the Bayesian information criterion, for a model that explains the
+//!   data with few parameters;
+//! - [`by_validation`] chooses among candidates by the likelihood of held-out rows, for a model that predicts well. The two
+//!   criteria favour different models;
+//! - [`scored_candidates`] lists what Chow–Liu grouping could add to the Chow–Liu tree, with gains of BIC, for a rule or a
+//!   person to choose from.
 
 mod islands;
 mod options;

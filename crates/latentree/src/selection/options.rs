@@ -1,4 +1,4 @@
-//! What decides between models.
+//! Options for model selection.
 
 use std::str::FromStr;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// What decides between models.
+/// The criterion for choosing between models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Criterion {
     /// The Bayesian information criterion; see [`by_bic`](super::by_bic).
     Bic,
-    /// The likelihood of the validation rows; see [`by_validation`](super::by_validation).
+    /// The likelihood of held-out validation rows; see [`by_validation`](super::by_validation).
     Validation,
-    /// Nothing: one tree is learned, with as many hidden states as are asked for.
+    /// None: a single tree is learned, with the requested number of hidden states.
     None,
 }
 
 impl Criterion {
-    /// The name users write.
+    /// The name used in options and files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -45,21 +45,21 @@ impl FromStr for Criterion {
     }
 }
 
-/// How much work a search does. It is counted in work, never in seconds, so that a result does not depend on the machine.
+/// How much work a search does. It is measured in operations, never in seconds, so that results do not depend on the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Effort {
-    /// No search: one tree by the default learner, with two states in every hidden variable unless a number is asked for.
+    /// No search: a single tree from the default learner, with two states per hidden variable unless a number is requested.
     Quick,
     /// A search by BIC from several starts.
     #[default]
     Normal,
-    /// More starts, and more of them to the end.
+    /// More starts, and more of them climbed to the end.
     Thorough,
 }
 
 impl Effort {
-    /// The name users write.
+    /// The name used in options and files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -83,19 +83,21 @@ impl FromStr for Effort {
     }
 }
 
-/// What is chosen, and by what.
+/// What is selected, and by which criterion.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SelectionOptions {
-    /// Searches for the best model by this: trees, where the learner is `auto` and no tree is given, and numbers of states, where none is given. By default BIC, or
-    /// the validation rows where there are some, for trees of the learner `auto` that are learned from rows.
+    /// Criterion for the search: over trees, if the learner is `auto` and no tree is given, and over numbers of states, if
+    /// none is given. The default is BIC, or the validation rows if there are any, for trees that the learner `auto` learns
+    /// from rows.
     pub criterion: Option<Criterion>,
-    /// How much work the search does; by default normal.
+    /// How much work the search does; normal by default.
     pub effort: Option<Effort>,
-    /// About this share of the rows is drawn by the seed and not learned from: EM is stopped, and candidates are compared, by their likelihood.
+    /// Approximate share of the rows that is drawn by the seed and held out: their likelihood decides when EM stops and which
+    /// candidate is best.
     pub validation: Option<f64>,
-    /// With `reg-clrg` and `reg-clnj`, the inner nodes whose candidates are taken instead of those that raise BIC.
+    /// For `reg-clrg` and `reg-clnj`, the inner nodes whose candidates are accepted instead of those that improve BIC.
     pub accept: Option<Vec<String>>,
 }
 

@@ -1,8 +1,10 @@
-//! Regularised Chow–Liu grouping (`reg-clrg`, `reg-clnj`): of the latent subtrees that could replace neighbourhoods of the Chow–Liu tree, those that raise BIC.
+//! Regularised Chow–Liu grouping (`reg-clrg`, `reg-clnj`): accepts those latent subtrees, as replacements for neighbourhoods
+//! of the Chow–Liu tree, that improve BIC.
 //!
-//! For each inner node of the spanning tree, the model of its candidate subtree is compared with that of its star of observed neighbours, both fitted to these columns alone. Candidates
-//! touch only at edges between two inner nodes, so the gains of all are about the sum of the gains of each, and none has to be looked at again when another is
-//! taken. (Choi et al. take the best one, draw hidden states and begin again.) The list is data: a person may take others.
+//! For each inner node of the spanning tree, the model of its candidate subtree is compared with that of its star of observed
+//! neighbours, both fitted to these columns alone. Candidates touch only at edges between two inner nodes, so the gain of all
+//! together is about the sum of their single gains, and no candidate needs to be scored again when another is accepted. (Choi
+//! et al. accept the best one, sample hidden states and start again.) The list is data: a person may accept others.
 //!
 //! Reference: Choi et al. (2011), §6.6.
 
@@ -20,7 +22,7 @@ use crate::structure::{
 use crate::tree::{Edge, Node, Tree};
 use crate::{ColIx, Error, NodeIx, Observer, Place, Result, VarIx};
 
-/// Which learner makes the subtrees.
+/// The learner of the subtrees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalLearner {
     /// Neighbour joining: `reg-clnj`.
@@ -29,14 +31,14 @@ pub enum LocalLearner {
     RecursiveGrouping,
 }
 
-/// A candidate with what it gains.
+/// A candidate and its gain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoredCandidate {
     /// The inner node and its subtree.
     pub candidate: Candidate,
-    /// Log-likelihood of its columns, less that of the star of observed nodes.
+    /// Log-likelihood of its columns minus that of the star of observed nodes.
     pub log_likelihood_gain: f64,
-    /// Free parameters more than the star's.
+    /// Number of free parameters beyond those of the star.
     pub parameters: i64,
     /// Gain of BIC.
     pub bic_gain: f64,
@@ -47,17 +49,17 @@ pub struct ScoredCandidate {
 pub struct Candidates {
     /// The spanning tree over the variables.
     pub spanning_tree: Tree,
-    /// The candidates, in the order in which the learner makes them.
+    /// The candidates, in the order in which the learner produces them.
     pub list: Vec<ScoredCandidate>,
-    /// The length up to which edges at hidden nodes are contracted when candidates are put together; `None` contracts none.
+    /// Maximum length at which edges at hidden nodes are contracted when candidates are combined; `None` contracts none.
     pub contraction: Option<f64>,
 }
 
 impl Candidates {
-    /// The tree with the candidates of these leaders, by name.
+    /// The tree with the candidates of these leaders, given by name.
     ///
     /// # Errors
-    /// [`Error::Option`] for a name that is no candidate's.
+    /// [`Error::Option`] for a name without a candidate.
     pub fn accept(&self, leaders: &[String]) -> Result<Tree> {
         for leader in leaders {
             if !self.list.iter().any(|scored| scored.candidate.leader == *leader) {
@@ -72,7 +74,7 @@ impl Candidates {
         self.with(|scored| leaders.contains(&scored.candidate.leader))
     }
 
-    /// The tree with every candidate that raises BIC.
+    /// The tree with all candidates that improve BIC.
     ///
     /// # Errors
     /// [`Error::Tree`] if the candidates do not fit the tree.
@@ -89,15 +91,16 @@ impl Candidates {
     }
 }
 
-/// The candidates of data with discrete columns only, or continuous ones only.
+/// The candidates for data with only discrete or only continuous columns.
 ///
 /// # Arguments
 /// - `local`: the learner of the subtrees;
-/// - `contraction`: the length up to which their edges are contracted; `None` contracts none;
-/// - `hidden_states`: states of the hidden nodes of discrete columns.
+/// - `contraction`: maximum length at which their edges are contracted; `None` contracts none;
+/// - `hidden_states`: number of states of the hidden nodes of discrete columns.
 ///
 /// # Errors
-/// [`Error::Data`] for other or mixed columns, [`Error::Mismatch`] if distances are of other variables, those of EM, and [`Error::Cancelled`].
+/// [`Error::Data`] for other or mixed columns, [`Error::Mismatch`] if the distances are of other variables, any error from
+/// EM, and [`Error::Cancelled`].
 pub fn scored_candidates(
     data: &dyn Rows,
     distances: &DistanceMatrix,
@@ -135,8 +138,8 @@ pub fn scored_candidates(
     Ok(Candidates { spanning_tree, list, contraction })
 }
 
-/// The part of a spanning tree over one component. It may differ from the spanning tree of the component's completed distances, which has more pairs to
-/// choose from.
+/// The part of a spanning tree over one component. It may differ from the spanning tree of the component's completed
+/// distances, which has more pairs to choose from.
 fn restricted(spanning_tree: &Tree, members: &[usize]) -> Result<Tree> {
     let nodes = members.iter().map(|&ix| spanning_tree.node(NodeIx::new(ix)).clone()).collect();
     let place = |node: NodeIx| members.iter().position(|&ix| ix == node.get()).map(NodeIx::new);
@@ -145,13 +148,13 @@ fn restricted(spanning_tree: &Tree, members: &[usize]) -> Result<Tree> {
     Tree::from_parts(nodes, &edges)
 }
 
-/// Hidden names that are distinct over all components.
+/// Makes hidden names distinct over all components.
 fn distinct_names(candidates: &mut [Candidate], spanning_tree: &Tree) {
     let mut next = 0;
     for candidate in candidates {
         let hidden: Vec<NodeIx> = candidate.subtree.node_ixs().filter(|&node| !candidate.subtree.is_observed(node)).collect();
         for (ix, node) in hidden.iter().enumerate() {
-            // A name in passing, which no variable has.
+            // A temporary name that no variable has.
             let _ = candidate.subtree.rename(*node, format!("\u{0}{next}-{ix}"));
         }
         for node in hidden {
@@ -202,7 +205,7 @@ fn score(data: &dyn Rows, candidate: Candidate, hidden_states: usize, observer: 
     Ok(ScoredCandidate { candidate, log_likelihood_gain, parameters, bic_gain })
 }
 
-/// The leader joined to all others.
+/// A star with the leader at its centre.
 fn star(leader: &str, names: &[&str]) -> Result<Tree> {
     let nodes: Vec<Node> = names.iter().map(|&name| Node { name: name.to_owned(), observed: true }).collect();
     let center = names.iter().position(|name| *name == leader).unwrap_or(0);
@@ -211,7 +214,7 @@ fn star(leader: &str, names: &[&str]) -> Result<Tree> {
     Tree::from_parts(nodes, &edges)
 }
 
-/// Some scalar variables of rows.
+/// Rows restricted to some scalar variables.
 struct Projected<'a> {
     rows: &'a dyn Rows,
     schema: Arc<Schema>,

@@ -1,4 +1,4 @@
-//! A latent tree whose observed variables are all leaves, in a form that is easy to change.
+//! A latent tree whose observed variables are all leaves, in a form that is easy to edit.
 
 use std::sync::Arc;
 
@@ -15,8 +15,9 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The shape of a tree over the variables of a schema, with the same number of states everywhere. An observed node with several
-    /// neighbours, or without a hidden one, gets a hidden node in its place; trees of a forest are joined at such nodes.
+    /// The shape of a tree over the variables of a schema, with the same number of states everywhere. An observed node with
+    /// several neighbours, or without a hidden one, is replaced by a hidden node it hangs on; trees of a forest are joined at
+    /// these nodes.
     pub(super) fn of_tree(tree: &Tree, schema: &Schema, n_states: usize) -> Self {
         let is_leaf =
             |node: NodeIx| tree.is_observed(node) && tree.degree(node) == 1 && !tree.is_observed(tree.links(node)[0].to);
@@ -52,8 +53,8 @@ impl Shape {
         degrees
     }
 
-    /// The shape without hidden nodes that have fewer than three neighbours, and which nodes stay. What hangs on such a node hangs on its
-    /// hidden neighbour instead, or on each other. A lone hidden node stays.
+    /// Removes hidden nodes with fewer than three neighbours, and returns which nodes stay. Their neighbours are attached to
+    /// a hidden neighbour instead, or to each other. A single hidden node stays.
     pub(super) fn pruned(mut self) -> (Self, Vec<usize>) {
         let mut gone = vec![false; self.n_hidden()];
         loop {
@@ -74,7 +75,7 @@ impl Shape {
         (self.only(&kept), kept)
     }
 
-    /// The shape with these hidden nodes alone; nothing else may refer to the others.
+    /// The shape restricted to these hidden nodes; nothing else may refer to the others.
     pub(super) fn only(&self, kept: &[usize]) -> Self {
         let mut place = vec![usize::MAX; self.n_hidden()];
         kept.iter().enumerate().for_each(|(new, &old)| place[old] = new);
@@ -85,7 +86,7 @@ impl Shape {
         }
     }
 
-    /// The tree: variables first, then the hidden nodes in their order.
+    /// The tree: variables first, then the hidden nodes in order.
     pub(super) fn tree(&self, schema: &Arc<Schema>) -> Result<Tree> {
         let mut tree = Tree::new();
         for variable in schema.variables() {
@@ -102,7 +103,7 @@ impl Shape {
     }
 }
 
-/// Adds a link from the first node to each part that nothing connects it with.
+/// Adds a link from the first node to each part that is not connected to it.
 fn join(n_nodes: usize, links: &mut Vec<(usize, usize)>) {
     let mut part: Vec<usize> = (0..n_nodes).collect();
     for &(a, b) in links.iter() {

@@ -1,7 +1,7 @@
-//! Numbers of states on a tree that is kept, by the Bayesian information criterion.
+//! Numbers of states on a fixed tree, by the Bayesian information criterion.
 //!
-//! Where all observed variables are leaves, states are split and dropped by local moves, as in a search of trees. A tree with observed nodes inside is fitted as a
-//! whole for every trial.
+//! If all observed variables are leaves, states are split and dropped by local moves, as in a search over trees. A tree with
+//! observed inner nodes is refitted as a whole for each trial.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,13 +18,14 @@ use crate::parameters::em::{Em, Merged, Smoothing, Start, template};
 use crate::tree::Tree;
 use crate::{NodeIx, Observer, Result};
 
-/// Rounds of trials on a tree with observed nodes inside.
+/// Maximum number of rounds of trials on a tree with observed inner nodes.
 const MOST_ROUNDS: usize = 6;
 
-/// A model on this tree whose hidden nodes have the numbers of states with the best BIC that is found: from two everywhere, one more or less in one node at a time.
+/// A model on this tree whose numbers of hidden states have the best BIC found. The search starts from two states everywhere
+/// and adds or removes one state in one node at a time.
 ///
 /// # Errors
-/// Those of EM, and [`Error::Cancelled`](crate::Error::Cancelled).
+/// Any error from EM, and [`Error::Cancelled`](crate::Error::Cancelled).
 pub fn states_by_bic(
     tree: &Tree,
     data: &dyn Rows,
@@ -66,7 +67,7 @@ struct Scored {
     bic: f64,
 }
 
-/// Rows that whole models are fitted to.
+/// The rows to which whole models are fitted.
 struct Whole<'a> {
     data: &'a dyn Rows,
     cost: f64,
@@ -75,7 +76,7 @@ struct Whole<'a> {
 }
 
 impl Whole<'_> {
-    /// Some passes of EM, and the score after them.
+    /// Runs some passes of EM, and returns the result with its score.
     fn climb(&self, model: &LatentTree, passes: usize, tolerance: f64) -> Result<Scored> {
         let em = Em::new().merge(false).smoothing(self.smoothing).iterations(passes).tolerance(tolerance);
         let fit = em.fit(model, self.data, &Quiet(self.observer))?;
@@ -89,7 +90,7 @@ fn node_of(model: &LatentTree, hidden: usize) -> NodeIx {
     model.hidden().nth(hidden).expect("hidden nodes keep their number")
 }
 
-/// One state more or less in each hidden node, as long as that pays.
+/// Adds or removes one state in each hidden node as long as this improves the score.
 fn with_states(bench: &Whole<'_>, mut best: Scored, rng: &mut ChaCha8Rng) -> Result<Scored> {
     for hidden in 0..best.model.hidden().count() {
         let mut more = true;
@@ -97,7 +98,7 @@ fn with_states(bench: &Whole<'_>, mut best: Scored, rng: &mut ChaCha8Rng) -> Res
             more = false;
             let node = node_of(&best.model, hidden);
             let k = best.model.n_states(node).unwrap_or(2);
-            // The heaviest state has the most to tell apart.
+            // The heaviest state has the most to gain from a split.
             let marginals = best.model.marginals();
             let weights = match &marginals[node.get()] {
                 Marginal::Discrete(weights) => weights.clone(),

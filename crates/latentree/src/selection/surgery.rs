@@ -1,11 +1,11 @@
-//! One state more or less in a hidden node; the distribution of the observed variables hardly changes.
+//! Adds or removes one state of a hidden node, with hardly any change to the distribution of the observed variables.
 
 use std::sync::Arc;
 
 use crate::model::{Distribution, Emission, LatentTree, Table};
 use crate::{NodeIx, Result};
 
-/// A model with other distributions for some nodes.
+/// A model with new distributions for some nodes.
 fn rebuilt(model: &LatentTree, mut changed: impl FnMut(NodeIx) -> Option<Distribution>) -> Result<LatentTree> {
     let mut builder = LatentTree::builder(Arc::clone(model.schema()), model.tree().clone()).roots(&model.rooted().roots);
     for node in model.tree().node_ixs() {
@@ -14,7 +14,8 @@ fn rebuilt(model: &LatentTree, mut changed: impl FnMut(NodeIx) -> Option<Distrib
     builder.build()
 }
 
-/// Splits a state of a hidden node in two: each has half of its weight, and distributions of the neighbours that lean apart by `lean(ix)`, numbers around zero.
+/// Splits a state of a hidden node in two. Each gets half of its weight, and the distributions of the neighbours are tilted
+/// apart by `lean()`, numbers around zero.
 pub(super) fn split_state(model: &LatentTree, node: NodeIx, state: usize, mut lean: impl FnMut() -> f64) -> Result<LatentTree> {
     rebuilt(model, |other| {
         if other == node {
@@ -84,7 +85,7 @@ fn doubled_emission(emission: &Emission, state: usize, lean: &mut impl FnMut() -
     }
 }
 
-/// Removes a state of a hidden node of at least two; the others share its weight in proportion.
+/// Removes a state of a hidden node that has at least two; the others share its weight in proportion.
 pub(super) fn drop_state(model: &LatentTree, node: NodeIx, state: usize) -> Result<LatentTree> {
     rebuilt(model, |other| {
         if other == node {

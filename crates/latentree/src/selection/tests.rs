@@ -43,7 +43,7 @@ fn a_state_split_into_equal_halves_and_dropped_again_changes_nothing() {
             let split = split_state(&model, node, 1, || 0.0).unwrap();
             assert_eq!(split.n_states(node), Some(4));
             assert!((score(&split, &data).log_likelihood - before).abs() < 1e-8 * before.abs());
-            // A state that nothing is in: dropping it is exact.
+            // A state without any weight: dropping it is exact.
             let back = drop_state(&split, node, 3).unwrap();
             assert_eq!(back.n_states(node), Some(3));
             assert!(score(&back, &data).log_likelihood.is_finite());

@@ -1,14 +1,16 @@
-//! Structure, numbers of states and smoothing by the likelihood of rows that were not learned from.
+//! Selects the structure, the numbers of states and the smoothing by the likelihood of held-out rows.
 //!
-//! Every candidate is fitted by EM from a latent class model, stopped where the validation rows' likelihood stops rising, and scored by it:
+//! Each candidate is fitted by EM starting from a latent class model, stopped when the likelihood of the validation rows
+//! stops rising, and scored by it:
 //!
-//! 1. **the tree**: each of the given ones at [`FIRST_STATES`] states;
-//! 2. **the states** of all hidden nodes: twice as many as long as the score rises and the work allows, or half as many if that does not help;
-//! 3. **the smoothing**: a third, or thrice as much, as long as the score rises;
-//! 4. **other starts** of the best, more of them where they take little work.
+//! 1. **the tree**: each of the given ones with [`FIRST_STATES`] states;
+//! 2. **the states** of all hidden nodes: doubled as long as the score rises and the work allows, or halved if that does not
+//!    help;
+//! 3. **the smoothing**: a third or three times as much, as long as the score rises;
+//! 4. **other starts** for the best candidate, more of them if they take little work.
 //!
-//! Time is bounded by a rule that looks at sizes, never at the clock: a candidate is left out when one pass over the rows would take more than [`MOST_WORK`]
-//! multiplications. So the same data give the same model everywhere.
+//! Time is bounded by a rule based on sizes, never on the clock: a candidate is skipped if one pass over the rows would take
+//! more than [`MOST_WORK`] multiplications. The same data therefore give the same model on every machine.
 
 use crate::data::Rows;
 use crate::model::LatentTree;
@@ -17,22 +19,23 @@ use crate::parameters::em::{Em, EmFit, Merged, Smoothing, Start, template};
 use crate::tree::Tree;
 use crate::{Error, Observer, Result};
 
-/// States of the hidden nodes while trees are compared.
+/// Number of states of the hidden nodes while trees are compared.
 pub const FIRST_STATES: usize = 8;
-/// Multiplications that a pass over the rows may take: rows · Σ k².
+/// Maximum number of multiplications per pass over the rows: rows · Σ k².
 pub const MOST_WORK: f64 = 4e9;
-/// Multiplications that other starts may take.
+/// Maximum number of multiplications for other starts.
 const STARTS_WORK: f64 = 1e11;
-/// Most other starts.
+/// Maximum number of other starts.
 const MOST_STARTS: f64 = 4.0;
-/// Most states that are tried.
+/// Maximum number of states that are tried.
 const MOST_STATES: usize = 128;
 /// Pseudo-count of the first candidates.
 const FIRST_SMOOTHING: f64 = 0.05;
-/// Passes while trees are compared, and later.
+/// Maximum number of passes while trees are compared, and later.
 const FIRST_PASSES: usize = 40;
 const PASSES: usize = 200;
-/// Models without a rise of the validation score after which a fit ends; more where a pass takes little work, since a leap of EM may lower it in passing.
+/// Number of models without an improved validation score after which a fit stops; more if a pass takes little work, because a
+/// large EM step may lower the score temporarily.
 const PATIENCE: usize = 10;
 const LONG_PATIENCE: usize = 25;
 const LITTLE_WORK: f64 = 1e8;
@@ -53,21 +56,21 @@ impl ValidationSearch {
         Self { seed, hidden_states: None, smoothing: None, restarts: 1 }
     }
 
-    /// Keeps this number of states.
+    /// Fixes the number of states.
     #[must_use]
     pub fn hidden_states(mut self, hidden_states: Option<usize>) -> Self {
         self.hidden_states = hidden_states;
         self
     }
 
-    /// Keeps this pseudo-count.
+    /// Fixes the pseudo-count.
     #[must_use]
     pub fn smoothing(mut self, smoothing: Option<f64>) -> Self {
         self.smoothing = smoothing;
         self
     }
 
-    /// Random starts of each latent class model.
+    /// Sets the number of random starts of each latent class model.
     #[must_use]
     pub fn restarts(mut self, restarts: usize) -> Self {
         self.restarts = restarts.max(1);
@@ -75,34 +78,34 @@ impl ValidationSearch {
     }
 }
 
-/// A candidate and how it did.
+/// A candidate and its score.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct CandidateScore {
     /// Name of the tree.
     pub tree: String,
-    /// States of its hidden nodes.
+    /// Number of states of its hidden nodes.
     pub hidden_states: usize,
     /// Pseudo-count of EM.
     pub smoothing: f64,
     /// Mean log-likelihood of the validation rows.
     pub validation: f64,
-    /// Passes over the rows.
+    /// Number of passes over the rows.
     pub passes: usize,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Selected {
     /// The best model.
     pub model: LatentTree,
-    /// Its tree's name.
+    /// The name of its tree.
     pub tree: String,
     /// Mean log-likelihood of the validation rows.
     pub validation: f64,
-    /// Whether the best model's EM came to its end.
+    /// Whether EM of the best model converged.
     pub converged: bool,
-    /// Everything that was tried, in order.
+    /// All candidates that were tried, in order.
     pub candidates: Vec<CandidateScore>,
 }
 
@@ -115,7 +118,7 @@ struct Search<'a> {
     tried: Vec<CandidateScore>,
 }
 
-/// The best of the candidates so far.
+/// The best candidate so far.
 struct Best {
     tree: usize,
     states: usize,
@@ -151,13 +154,14 @@ impl Search<'_> {
     }
 }
 
-/// The best of the candidates on the validation rows; see the module.
+/// The best candidate on the validation rows; see the module documentation.
 ///
 /// # Arguments
-/// - `trees`: names and trees over the variables; observed nodes that have several neighbours must be discrete.
+/// - `trees`: names and trees over the variables; observed nodes with several neighbours must be discrete.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the validation rows have other columns, [`Error::Option`] if there is no tree, those of EM, and [`Error::Cancelled`].
+/// [`Error::Mismatch`] if the validation rows have other columns, [`Error::Option`] if there is no tree, any error from EM,
+/// and [`Error::Cancelled`].
 pub fn by_validation(
     trees: &[(String, Tree)],
     rows: &dyn Rows,
@@ -201,7 +205,7 @@ pub fn by_validation(
                 }
                 best = found;
             }
-            // Fewer states are worth a look only where more did not help.
+            // Fewer states are tried only if more states did not help.
             if best.states > FIRST_STATES {
                 break;
             }

@@ -1,4 +1,4 @@
-//! A spectral model from rows, by two passes.
+//! Estimates a spectral model from rows in two passes.
 
 use std::sync::Arc;
 
@@ -19,40 +19,41 @@ use crate::tree::Tree;
 
 /// Singular values below this share of the largest are not inverted.
 const SINGULAR: f64 = 1e-9;
-/// Most labels of a column.
+/// Maximum number of labels of a column.
 const MOST_LABELS: usize = 2000;
-/// Most edges whose lower rank is told one by one.
+/// Maximum number of edges whose reduced rank is reported individually.
 const TOLD: usize = 5;
-/// Most rounds of scaling a table to its margins.
+/// Maximum number of rounds of scaling a table to its margins.
 const SCALINGS: usize = 200;
 
 /// Options of [`spectral`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct SpectralOptions {
-    /// Dimensions of every edge, the number of hidden states that are assumed; as many as the data support if `None`.
+    /// Number of dimensions of each edge, that is, the assumed number of hidden states; as many as the data support if
+    /// `None`.
     pub hidden_states: Option<usize>,
-    /// What stands for a branch.
+    /// The variables that represent a branch.
     pub linkers: Linkers,
-    /// Memory that the tables of the first pass may take.
+    /// Memory limit for the tables of the first pass.
     pub memory: MemoryBudget,
 }
 
 impl SpectralOptions {
-    /// This many dimensions, or as many as the data support.
+    /// Options with this number of dimensions, or with as many as the data support.
     #[must_use]
     pub fn new(hidden_states: Option<usize>) -> Self {
         Self { hidden_states, linkers: Linkers::default(), memory: MemoryBudget::default() }
     }
 
-    /// What stands for a branch.
+    /// Sets the variables that represent a branch.
     #[must_use]
     pub fn linkers(mut self, linkers: Linkers) -> Self {
         self.linkers = linkers;
         self
     }
 
-    /// Memory that the tables of the first pass may take.
+    /// Sets the memory limit for the tables of the first pass.
     #[must_use]
     pub fn memory(mut self, memory: MemoryBudget) -> Self {
         self.memory = memory;
@@ -68,20 +69,20 @@ impl SpectralOptions {
     }
 }
 
-/// A spectral model, and what is to be said about it.
+/// A fitted spectral model and its warnings.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SpectralFit {
     /// The model.
     pub model: SpectralModel,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// The leading singular values of every edge, and their noise.
+/// The leading singular values of each edge, and their noise level.
 pub(super) type Spectra = Vec<(Vec<f64>, f64)>;
 
-/// What both passes are about.
+/// The input shared by both passes.
 pub(super) struct Problem {
     pub(super) schema: Arc<Schema>,
     pub(super) tree: Tree,
@@ -110,7 +111,7 @@ impl Problem {
         Ok(Self { schema: Arc::clone(schema), tree: tree.clone(), network, labels, sides, linkers: options.linkers, rank })
     }
 
-    /// The first pass, before it has seen rows.
+    /// The accumulator of the first pass, without rows.
     pub(super) fn first(&self, memory: MemoryBudget) -> Result<PairTables> {
         let plan = self.sides.pairs(self.labels.clone(), self.linkers);
         let what = format!("counting {} pairs of columns", plan.n_pairs());
@@ -122,7 +123,7 @@ impl Problem {
         self.schema.variables().iter().map(|variable| variable.name.as_str()).collect()
     }
 
-    /// Fails if a column was never present, or rows are too few.
+    /// Fails if a column was never present or there are too few rows.
     pub(super) fn check_seen(&self, pairs: &PairTables, rows: f64) -> Result<()> {
         let names = self.names();
         if let Some(absent) = pairs.singles.iter().position(|counts| counts.iter().sum::<f64>() <= 0.0) {
@@ -141,8 +142,8 @@ impl Problem {
         Ok(())
     }
 
-    /// The second pass, before it has seen rows, with the singular values of all edges. `rows` is the number of rows by which
-    /// noise is judged.
+    /// The accumulator of the second pass, without rows, and the singular values of all edges. `rows` is the number of rows
+    /// that determines the noise level.
     pub(super) fn second(&self, pairs: &PairTables, rows: f64) -> Result<(Triples, Spectra, Vec<String>)> {
         let names = self.names();
         let describe = |edge: usize| self.network.describe(edge, &self.tree, &names);
@@ -173,7 +174,7 @@ impl Problem {
         Ok((Triples::new(Arc::new(plan)), spectra, warnings))
     }
 
-    /// The model of what the second pass has seen.
+    /// Builds the model from the sums of the second pass.
     pub(super) fn model(&self, triples: Triples, spectra: Spectra, provenance: Provenance) -> Result<SpectralModel> {
         let weight = triples.weight;
         if weight.is_nan() || weight <= 0.0 {
@@ -214,11 +215,13 @@ impl Problem {
     }
 }
 
-/// A spectral model of a tree, by two passes over the rows: one finds the summaries of all branches, one their moments.
+/// Estimates a spectral model of a tree in two passes over the rows: one finds the summaries of all branches, the other their
+/// moments.
 ///
 /// # Errors
 /// [`Error::Data`] for columns without labels, for too few rows, and for columns that are never present together;
-/// [`Error::Tree`] if the tree does not fit the columns, or a hidden node has fewer than three neighbours; those of the source.
+/// [`Error::Tree`] if the tree does not fit the columns or a hidden node has fewer than three neighbours; and any error from
+/// the source.
 pub fn spectral(
     tree: &Tree,
     source: &mut dyn BatchSource,
@@ -238,7 +241,7 @@ pub fn spectral(
     Ok(SpectralFit { model, warnings })
 }
 
-/// What is to be said of edges whose rank was lowered.
+/// Warnings about edges whose rank was reduced.
 pub(super) fn lowered_warning(mut lowered: Vec<String>) -> Vec<String> {
     let n = lowered.len();
     if n == 0 {
@@ -250,7 +253,8 @@ pub(super) fn lowered_warning(mut lowered: Vec<String>) -> Vec<String> {
     vec![format!("{n} edges do not support the hidden states that were asked for, and have fewer dimensions: {edges}{more}")]
 }
 
-/// The table of two variables, scaled to their margins: with missing cells, those of the rows that have both are others.
+/// The joint table of two variables, scaled to their margins: with missing cells, the rows that have both variables have
+/// different margins.
 fn pair_table(sums: &[f64], left: &[f64], right: &[f64]) -> Vec<f64> {
     let total: f64 = sums.iter().sum();
     let m = right.len();
@@ -277,11 +281,11 @@ fn pair_table(sums: &[f64], left: &[f64], right: &[f64]) -> Vec<f64> {
     table
 }
 
-/// Adjusts `E[1{x = label} s]` of a variable so that all labels together have `E[s]`, and each its own probability: missing
-/// cells leave both true only about.
+/// Adjusts `E[1{x = label} s]` of a variable so that it sums to `E[s]` over the labels, and so that each label has its own
+/// probability. With missing cells, both hold only approximately.
 fn balance(labels: &mut [f64], marginal: &[f64], moments: &[f64], side: usize) {
     let k = labels.len() / marginal.len();
-    // The other side's summary with the constant of this side.
+    // The mean of the other side's summary: its moment with the constant of this side.
     let mean = |b: usize| if side == 0 { moments[b] } else { moments[b * k] };
     for b in 0..k {
         let excess: f64 = mean(b) - labels[b..].iter().step_by(k).sum::<f64>();
@@ -290,22 +294,22 @@ fn balance(labels: &mut [f64], marginal: &[f64], moments: &[f64], side: usize) {
     labels.iter_mut().step_by(k).zip(marginal).for_each(|(cell, p)| *cell = *p);
 }
 
-/// The inverse of a square matrix on the space where it is not singular.
+/// The inverse of a square matrix on the subspace where it is not singular.
 pub(super) fn pseudo_inverse(matrix: &[f64], n: usize) -> Vec<f64> {
     inverse_with(matrix, n, |_, _| 1.0)
 }
 
-/// The inverse of the moments `E[s₀ s₁ᵀ]` of two summaries of unit variance that begin with 1, its covariances shrunk by the
-/// noise of their directions; what concerns the constant stays exact.
+/// The inverse of the moments `E[s₀ s₁ᵀ]` of two summaries with unit variance whose first entry is 1. Covariances are shrunk
+/// according to the noise of their directions; entries that involve the constant stay exact.
 ///
-/// Directions that were found on the same rows correlate more there than on others. `noise` is the largest correlation of
-/// independent sides of these sizes.
+/// Directions that were fitted to some rows correlate more on those rows than on others. `noise` is the largest canonical
+/// correlation expected of independent sides of these sizes.
 fn shrunk_inverse(moments: &[f64], n: usize, noise: f64, sizes: [usize; 2]) -> Vec<f64> {
     if n < 2 {
         return vec![1.0; n];
     }
     let k = n - 1;
-    // Means of side 0 are the first column, those of side 1 the first row.
+    // Means of side 0 are in the first column, means of side 1 in the first row.
     let (mean_0, mean_1) = (|i: usize| moments[(i + 1) * n], |j: usize| moments[j + 1]);
     let covariance: Vec<f64> =
         (0..k * k).map(|at| moments[(at / k + 1) * n + at % k + 1] - mean_0(at / k) * mean_1(at % k)).collect();
@@ -324,12 +328,12 @@ fn shrunk_inverse(moments: &[f64], n: usize, noise: f64, sizes: [usize; 2]) -> V
     out
 }
 
-/// The share of a canonical correlation that the same directions have on other rows: the singular values of a matrix of low rank in noise, shrunk for the
-/// least squared error (Gavish and Donoho, 2017).
+/// The share of a canonical correlation that the same directions retain on new rows: the optimal shrinkage, for squared
+/// error, of the singular values of a low-rank matrix with noise (Gavish and Donoho, 2017).
 pub(super) fn kept_share(value: f64, noise: f64, sizes: [usize; 2]) -> f64 {
     let (smaller, larger) = (sizes[0].min(sizes[1]).max(1) as f64, sizes[0].max(sizes[1]).max(1) as f64);
     let ratio = smaller / larger;
-    // In units in which the noise of independent sides reaches 1 + √ratio.
+    // In units where the noise of independent sides reaches 1 + √ratio.
     let square = (value / noise * (1.0 + ratio.sqrt())).powi(2);
     if value <= noise {
         return 0.0;
@@ -337,7 +341,7 @@ pub(super) fn kept_share(value: f64, noise: f64, sizes: [usize; 2]) -> f64 {
     ((square - ratio - 1.0).powi(2) - 4.0 * ratio).max(0.0).sqrt() / square
 }
 
-/// The inverse of a square matrix on the space where it is not singular, with a factor for each singular value.
+/// The inverse of a square matrix on the subspace where it is not singular, with a factor for each singular value.
 fn inverse_with(matrix: &[f64], n: usize, factor: impl Fn(usize, f64) -> f64) -> Vec<f64> {
     let svd = jacobi_svd(matrix, n, n);
     let least = SINGULAR * svd.values.first().copied().unwrap_or(0.0);

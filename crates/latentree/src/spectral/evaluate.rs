@@ -1,4 +1,4 @@
-//! Answers of a spectral model: probabilities of rows, conditional distributions, missing cells.
+//! Queries on a spectral model: probabilities of rows, conditional distributions, missing cells.
 
 use std::ops::Range;
 
@@ -12,38 +12,38 @@ use crate::data::{Batch, BatchSource, Block, ColumnData, Schema};
 use crate::error::{Error, Result};
 use crate::observer::Observer;
 
-/// An estimate is at least this share of what independent variables would have.
+/// Estimates are at least this share of the probability under independence.
 const LEAST: f64 = 1e-6;
-/// Rows of a block, and the most numbers in its messages.
+/// Number of rows in a block, and the maximum size of its messages.
 const BLOCK_ROWS: usize = 128;
 const BLOCK_NUMBERS: usize = 1 << 20;
-/// Most combinations of states in a joint distribution.
+/// Maximum number of combinations of states in a joint distribution.
 const MOST_COMBINATIONS: usize = 1 << 20;
 
 /// A spectral model compiled for evaluation.
 ///
-/// Estimates of probabilities are sums of signed numbers and can be negative where the data were few. Estimates below 10⁻⁶
-/// times the product of the single probabilities count as that, negative entries of conditional distributions as 0; both are
-/// counted.
+/// Estimated probabilities are sums of signed terms and can be negative if there were few data. Estimates below 10⁻⁶ times
+/// the product of the single probabilities are replaced by that value, and negative entries of conditional distributions by
+/// 0; both cases are counted.
 #[derive(Debug)]
 pub struct Evaluator<'m> {
     model: &'m SpectralModel,
     labels: Labels,
     plan: Plan,
-    /// The estimate of each tree without any evidence, which the others are divided by.
+    /// The estimate of each tree without evidence, by which the others are divided.
     totals: Vec<f64>,
 }
 
 /// Log-probabilities of rows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RowScores {
-    /// Of every row.
+    /// The log-probability of each row.
     pub values: Vec<f64>,
-    /// Number of rows whose estimate was too small.
+    /// Number of rows whose estimate was raised to the minimum.
     pub clipped: u64,
 }
 
-/// How well a spectral model explains data.
+/// The fit of a spectral model to data.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SpectralScore {
     /// Number of rows.
@@ -52,7 +52,7 @@ pub struct SpectralScore {
     pub weight: f64,
     /// Weighted sum of the rows' log-probabilities.
     pub log_likelihood: f64,
-    /// Number of rows whose estimate was too small.
+    /// Number of rows whose estimate was raised to the minimum.
     pub clipped_rows: u64,
 }
 
@@ -82,19 +82,19 @@ impl SpectralScore {
 pub struct SpectralAnswer {
     /// Log-probability of the evidence.
     pub log_evidence: f64,
-    /// Whether the estimate of the evidence was too small.
+    /// Whether the estimate of the evidence was raised to the minimum.
     pub is_evidence_clipped: bool,
-    /// For each variable asked for the probabilities of its labels; of a joint distribution one list, the last variable's label
-    /// running fastest.
+    /// The probabilities of the labels of each requested variable; for a joint distribution a single list, with the label of
+    /// the last variable varying fastest.
     pub distributions: Vec<Vec<f64>>,
     /// Number of entries that were negative.
     pub clipped: u64,
 }
 
-/// Rows with their missing cells filled.
+/// Rows with missing cells filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpectralImputation {
-    /// The rows.
+    /// The filled rows.
     pub batch: Batch,
     /// Number of entries of conditional distributions that were negative.
     pub clipped: u64,
@@ -119,7 +119,7 @@ impl<'m> Evaluator<'m> {
         own
     }
 
-    /// The same with the general operators of joints alone.
+    /// The same evaluator with only the general operators of joints.
     #[cfg(test)]
     pub(super) fn without_steps(mut self) -> Self {
         self.plan.drop_steps();
@@ -145,10 +145,10 @@ impl<'m> Evaluator<'m> {
         if fits { Ok(()) } else { Err(mismatch("the columns of the batch differ from the model's")) }
     }
 
-    /// Checks that data have the model's schema.
+    /// Checks that data have the schema of the model.
     ///
     /// # Errors
-    /// [`Error::Mismatch`].
+    /// [`Error::Mismatch`] if the schemas differ.
     pub fn check_schema(&self, schema: &Schema) -> Result<()> {
         if **self.model.schema() == *schema {
             return Ok(());
@@ -175,7 +175,7 @@ impl<'m> Evaluator<'m> {
         Ok(results.collect())
     }
 
-    /// Log-probabilities of some rows, and which are clipped. The messages to the roots are then sent.
+    /// Log-probabilities of some rows, and which of them are clipped. Sends the messages towards the roots.
     fn scored(&self, messages: &mut Messages, codes: &Codes, n_rows: usize) -> (Vec<f64>, Vec<bool>) {
         let plan = &self.plan;
         messages.up(plan, codes, n_rows);
@@ -210,14 +210,14 @@ impl<'m> Evaluator<'m> {
         (values, clipped)
     }
 
-    /// The estimates themselves, of any sign, in tests.
+    /// The raw estimates, of any sign; for tests.
     #[cfg(test)]
     pub(crate) fn raw(&self, batch: &Batch) -> Result<Vec<f64>> {
         let total: f64 = self.totals.iter().product();
         Ok(self.unnormalised(batch)?.into_iter().map(|value| value / total).collect())
     }
 
-    /// The same without their division by what they sum to.
+    /// The same without normalisation; for tests.
     #[cfg(test)]
     pub(crate) fn unnormalised(&self, batch: &Batch) -> Result<Vec<f64>> {
         let blocks = self.over_batch(batch, |messages, codes, rows| {
@@ -234,10 +234,10 @@ impl<'m> Evaluator<'m> {
         Ok(blocks.concat())
     }
 
-    /// Log-probability of every row of a batch that has the model's schema. Missing cells are summed out.
+    /// Log-probability of each row of a batch with the model's schema. Missing cells are summed out.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the batch has other columns.
+    /// [`Error::Mismatch`] if the batch has different columns.
     pub fn log_likelihood(&self, batch: &Batch) -> Result<RowScores> {
         let blocks = self.over_batch(batch, |messages, codes, rows| self.scored(messages, codes, rows.len()))?;
         let mut scores = RowScores::default();
@@ -248,10 +248,10 @@ impl<'m> Evaluator<'m> {
         Ok(scores)
     }
 
-    /// Log-probability of all rows of a source that has the model's schema; `per_row` gets every batch's values in order.
+    /// Log-probability of all rows of a source with the model's schema. `per_row` receives the values of each batch in order.
     ///
     /// # Errors
-    /// Those of the source and of `per_row`, [`Error::Mismatch`], [`Error::Cancelled`].
+    /// [`Error::Mismatch`], [`Error::Cancelled`], and any error from the source or from `per_row`.
     pub fn score(
         &self,
         source: &mut dyn BatchSource,
@@ -280,10 +280,10 @@ impl<'m> Evaluator<'m> {
         Ok(evidence.iter().map(|label| vec![label.map_or(u32::MAX, |label| label as u32)]).collect())
     }
 
-    /// The conditional distribution of each of some variables; `evidence` has the known label of every variable.
+    /// The conditional distribution of each of some variables; `evidence` holds the known label of each variable.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the evidence has another number of variables.
+    /// [`Error::Mismatch`] if the evidence has a different number of variables.
     pub fn query(&self, evidence: &[Option<usize>], of: &[usize]) -> Result<SpectralAnswer> {
         let codes = self.codes_of(evidence)?;
         let mut messages = Messages::new(&self.plan);
@@ -302,7 +302,7 @@ impl<'m> Evaluator<'m> {
         Ok(SpectralAnswer { log_evidence: values[0], is_evidence_clipped: is_clipped[0], distributions, clipped })
     }
 
-    /// Makes a distribution of numbers that are proportional to estimates; the number of negative ones.
+    /// Turns numbers proportional to estimates into a distribution. Returns how many were negative.
     fn settle(&self, variable: usize, belief: &mut [f64]) -> u64 {
         let (negative, is_left) = distribution(belief);
         if !is_left {
@@ -314,7 +314,7 @@ impl<'m> Evaluator<'m> {
     /// The joint conditional distribution of some variables.
     ///
     /// # Errors
-    /// [`Error::Query`] if a variable is asked for twice or there are more than a million combinations.
+    /// [`Error::Query`] if a variable is requested twice or there are more than a million combinations.
     pub fn joint(&self, evidence: &[Option<usize>], of: &[usize]) -> Result<SpectralAnswer> {
         if let Some(ix) = (0..of.len()).find(|&ix| of[..ix].contains(&of[ix])) {
             let name = &self.model.schema().variables()[of[ix]].name;
@@ -364,10 +364,10 @@ impl<'m> Evaluator<'m> {
         Ok(SpectralAnswer { distributions: vec![table], clipped, ..answer })
     }
 
-    /// The batch with every missing cell filled by its most probable label. The result is dense.
+    /// Fills each missing cell of the batch with its most probable label. The result is dense.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the batch has other columns.
+    /// [`Error::Mismatch`] if the batch has different columns.
     pub fn impute(&self, batch: &Batch) -> Result<SpectralImputation> {
         let schema = self.model.schema();
         let blocks = self.over_batch(batch, |messages, codes, rows| {
@@ -414,7 +414,7 @@ impl<'m> Evaluator<'m> {
     }
 }
 
-/// Sets negative entries to 0 and the sum to 1; the number of negative ones, and whether something was left.
+/// Sets negative entries to 0 and normalises the rest. Returns the number of negative entries and whether any mass was left.
 fn distribution(values: &mut [f64]) -> (u64, bool) {
     let mut negative = 0;
     for value in values.iter_mut() {

@@ -1,16 +1,19 @@
 //! Hierarchical tensor decomposition (Song, Ishteva, Parikh, Xing and Park, 2013).
 //!
-//! The table of all columns is split at one edge of the tree after the other: its unfolding P, with the patterns of one side as
-//! rows and those of the other as columns, becomes `(P B) M (Aᵀ P)`, where B and A sum out all columns of a side but one, its
-//! linker. `M` is not the inverse of `Aᵀ P B` but the matrix of rank k' that minimises
-//! `‖P − P B M Aᵀ P‖` (equation 6), so that a k' below the true rank costs no more than Theorem 4 allows. The two factors are tables of fewer columns, and are split in turn.
+//! The joint table of all columns is split at one edge of the tree after another. Its unfolding P, with the patterns of one
+//! side as rows and those of the other as columns, becomes `(P B) M (Aᵀ P)`, where B and A sum out all columns of a side
+//! except one, its linker. `M` is not the inverse of `Aᵀ P B` but the matrix of rank k' that minimises `‖P − P B M Aᵀ P‖`
+//! (equation 6), so that a k' below the true rank costs no more than Theorem 4 allows. The two factors are tables with fewer
+//! columns and are split in turn.
 //!
-//! Where rows are few for the patterns, one dimension is the constant: `M = 1 1ᵀ + M'`, and M' of rank k' − 1 minimises the same
-//! of `P − p qᵀ`, with p and q the margins. All single marginals are then those of the rows; otherwise the noise of each edge adds
-//! to their errors. Cells are divided by the roots of their margins, which makes singular values canonical correlations, and
-//! these are shrunk by their noise as in [`spectral`](super::spectral()).
+//! If there are few rows per pattern, one dimension is reserved for the constant: `M = 1 1ᵀ + M'`, and M' of rank k' − 1
+//! minimises the same norm for `P − p qᵀ`, where p and q are the margins. All single marginals are then those of the rows;
+//! otherwise the noise of each edge adds to their errors. Cells are divided by the square roots of their margins, which makes
+//! singular values canonical correlations, and these are shrunk according to their noise as in
+//! [`spectral`](super::spectral()).
 //!
-//! Only patterns that occur are looked at. A row with a missing cell is left out where the column is in the table that is split.
+//! Only patterns that occur are considered. A row with a missing cell is left out of every split whose table includes that
+//! column.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,19 +32,19 @@ use crate::moments::{Accumulator as _, fold};
 use crate::observer::Observer;
 use crate::tree::Tree;
 
-/// Linkers that are compared on each side.
+/// Number of candidate linkers compared on each side.
 const CANDIDATES: usize = 8;
-/// Eigenvalues of a Gram matrix, squares of singular values, below this share of the largest are taken for zero.
+/// Eigenvalues of a Gram matrix (squared singular values) below this share of the largest count as zero.
 const NEGLIGIBLE: f64 = 1e-13;
-/// Singular values below this share of the largest are taken for zero.
+/// Singular values below this share of the largest count as zero.
 const SINGULAR: f64 = 1e-9;
-/// Rows for each pattern from which on the table is known so well that no dimension is kept for the constant.
+/// Number of rows per pattern above which the table is accurate enough that no dimension is reserved for the constant.
 const ROWS_PER_PATTERN: f64 = 1e4;
 
-/// A spectral model of a tree by hierarchical tensor decomposition. The distinct rows are kept in memory.
+/// Estimates a spectral model of a tree by hierarchical tensor decomposition. Distinct rows are kept in memory.
 ///
 /// # Errors
-/// As [`spectral`](super::spectral()); [`Error::Data`] also if no row has all columns of a table that is to be split.
+/// The same as for [`spectral`](super::spectral()), and [`Error::Data`] if no row has all columns of a table to be split.
 pub fn hierarchical(
     tree: &Tree,
     source: &mut dyn BatchSource,
@@ -72,7 +75,7 @@ pub fn hierarchical(
     decompose(&problem, &pairs, patterns, rows, options)
 }
 
-/// The decomposition of distinct rows. `rows` is the number of rows by which noise is judged.
+/// Decomposes distinct rows. `rows` is the number of rows that determines the noise level.
 pub(super) fn decompose(
     problem: &Problem,
     pairs: &PairTables,
@@ -135,16 +138,16 @@ pub(super) fn decompose(
     Ok(SpectralFit { model, warnings })
 }
 
-/// What an edge was split into.
+/// The result of splitting an edge.
 #[derive(Clone)]
 struct Factor {
     rank: usize,
-    /// The linker of each side, and what its labels are multiplied by in the factor of the other side.
+    /// The linker of each side, and the factors of its labels in the table of the other side.
     linkers: [usize; 2],
     maps: [Matrix; 2],
-    /// What joins the two factors.
+    /// The matrix that joins the two factors.
     link: Vec<f64>,
-    /// Of an edge between a variable and a joint.
+    /// The label operator of an edge between a variable and a joint.
     labels: Vec<f64>,
     values: Vec<f64>,
     noise: f64,
@@ -162,7 +165,7 @@ struct Splitter<'a> {
     lowered: Vec<String>,
 }
 
-/// The joints that are reached from one without passing a variable.
+/// The joints that can be reached from this one without passing through a variable.
 fn piece_around(network: &Network, joint: usize) -> Vec<usize> {
     let mut piece = vec![joint];
     let mut at = 0;
@@ -182,7 +185,7 @@ fn piece_around(network: &Network, joint: usize) -> Vec<usize> {
 }
 
 impl Splitter<'_> {
-    /// The variable that stands for what is beyond an edge of a piece.
+    /// The variable that represents everything beyond an edge of a piece.
     fn column(&self, edge: usize, joint: usize, cut: &HashMap<usize, usize>) -> Option<usize> {
         let beyond = self.network.edges[edge][1 - self.network.side(edge, End::Joint(joint))];
         cut.get(&edge).copied().or(match beyond {
@@ -197,7 +200,7 @@ impl Splitter<'_> {
         ports.filter_map(|(edge, joint)| self.column(edge, joint, cut)).collect()
     }
 
-    /// The joints that are reached from one by inner edges without crossing another edge, nearest first.
+    /// The joints that can be reached from one by inner edges without crossing the edge `without`, nearest first.
     fn reached(&self, from: usize, without: usize, inside: &impl Fn(usize) -> bool) -> Vec<usize> {
         let mut part = vec![from];
         let mut at = 0;
@@ -218,12 +221,12 @@ impl Splitter<'_> {
         part
     }
 
-    /// Splits a piece until single joints are left; `cut` has the linker beyond each edge that is cut already.
+    /// Splits a piece until single joints are left; `cut` holds the linker beyond each edge that has already been cut.
     fn split(&mut self, piece: Vec<usize>, cut: &HashMap<usize, usize>, joints: &mut [Vec<f64>]) -> Result<()> {
         if let [joint] = piece[..] {
             return self.finish(joint, cut, joints);
         }
-        // The edge that makes the two parts most alike in size.
+        // The edge that splits the piece most evenly.
         let inside = |edge: usize| match self.network.edges[edge] {
             [End::Joint(a), End::Joint(b)] => piece.contains(&a) && piece.contains(&b) && !cut.contains_key(&edge),
             _ => false,
@@ -257,7 +260,7 @@ impl Splitter<'_> {
         Ok(())
     }
 
-    /// The last tables: those of the variables at a joint, and that of the joint itself.
+    /// The final tables: those of the variables at a joint, and that of the joint itself.
     fn finish(&mut self, joint: usize, cut: &HashMap<usize, usize>, joints: &mut [Vec<f64>]) -> Result<()> {
         let mut cut = cut.clone();
         for edge in self.network.joints[joint] {
@@ -270,7 +273,7 @@ impl Splitter<'_> {
             let others: Vec<usize> = others.filter_map(|edge| self.column(edge, joint, &cut)).collect();
             let sides = if side == 0 { [others, vec![own]] } else { [vec![own], others] };
             let mut factor = self.factor(edge, &sides)?;
-            // The variable's own factor: its labels with the linker of the joint's side.
+            // The variable's own factor: its labels with the linker on the joint's side.
             let linker = factor.linkers[side];
             let (shape, cells) = self.table(&[own, linker])?;
             factor.labels = Matrix::new(shape[0], shape[1], cells).times(&factor.maps[side]).cells().to_vec();
@@ -280,7 +283,7 @@ impl Splitter<'_> {
         let edges = self.network.joints[joint];
         let linkers = edges.map(|edge| cut[&edge]);
         let (shape, mut cells) = self.table(&linkers)?;
-        // Every number of linkers becomes one of summaries, one port after the other: the first is the slowest, and becomes the
+        // Maps the labels of each linker to a summary, one port after another. The first axis varies slowest and becomes the
         // fastest.
         let mut sizes = shape;
         for edge in edges {
@@ -302,7 +305,7 @@ impl Splitter<'_> {
         Ok(())
     }
 
-    /// Rows in which all of these columns are present, and their weight.
+    /// The rows in which all of these columns are present, and their total weight.
     fn complete(&self, columns: &[usize]) -> Result<(Vec<usize>, f64)> {
         let n_labels = &self.problem.labels.n_labels;
         let is_complete = |row: &usize| columns.iter().all(|&it| usize::from(self.columns[it][*row]) < n_labels[it]);
@@ -321,7 +324,7 @@ impl Splitter<'_> {
         Err(Error::data(Place::default(), problem))
     }
 
-    /// The table of two or three columns, the last running fastest; its shape.
+    /// The joint table of two or three columns, the last one varying fastest, and its shape.
     fn table(&self, columns: &[usize]) -> Result<([usize; 3], Vec<f64>)> {
         let (rows, total) = self.complete(columns)?;
         let mut shape = [1; 3];
@@ -335,7 +338,7 @@ impl Splitter<'_> {
         Ok((shape, cells))
     }
 
-    /// The number of each of some rows' patterns in some columns, and how many there are.
+    /// The index of each row's pattern in some columns, and the number of patterns.
     fn patterns(&self, columns: &[usize], rows: &[usize]) -> (Vec<u32>, usize) {
         let mut ids: HashMap<Vec<u16>, u32> = HashMap::new();
         let mut pattern = Vec::with_capacity(columns.len());
@@ -355,7 +358,7 @@ impl Splitter<'_> {
         (found, ids.len())
     }
 
-    /// Linkers and M of an edge whose sides are these columns.
+    /// The linkers and M of an edge whose sides are these columns.
     fn factor(&mut self, edge: usize, sides: &[Vec<usize>; 2]) -> Result<Factor> {
         let (rows, total) = self.complete(&sides.concat())?;
         let [left, right] = [0, 1].map(|side| &sides[side][..sides[side].len().min(CANDIDATES)]);
@@ -369,7 +372,7 @@ impl Splitter<'_> {
         let of_side = [0, 1].map(|side| self.patterns(&sides[side], &rows));
         let n_patterns = of_side[0].1.max(of_side[1].1);
         let is_centred = n_patterns as f64 * ROWS_PER_PATTERN > self.rows;
-        // P B, patterns of side 0 by labels of side 1's linker, and (Aᵀ P)ᵀ.
+        // P B (patterns of side 0 by labels of side 1's linker) and (Aᵀ P)ᵀ.
         let mut thin = [vec![0.0; of_side[0].1 * n[1]], vec![0.0; of_side[1].1 * n[0]]];
         for (at, &row) in rows.iter().enumerate() {
             let weight = self.weights[row] / total;
@@ -404,7 +407,7 @@ impl Splitter<'_> {
         });
         let inner = whitening[0].transposed_times(&core).times(&whitening[1]);
         let svd = jacobi_svd(inner.cells(), inner.n_rows(), inner.n_cols());
-        // That of the constant is 1.
+        // The singular value of the constant is 1.
         let largest = if is_centred { 1.0 } else { svd.values.first().copied().unwrap_or(0.0) };
         let there = svd.values.iter().take_while(|&&value| value > SINGULAR * largest && value > 0.0).count();
         let there = (there + usize::from(is_centred)).max(1);
@@ -435,7 +438,7 @@ impl Splitter<'_> {
             map(&whitening[0], &|c| if c < svd.values.len() { svd.left(c).to_vec() } else { vec![0.0; inner.n_rows()] }),
             map(&whitening[1], &|c| if c < svd.values.len() { svd.right(c).to_vec() } else { vec![0.0; inner.n_cols()] }),
         ];
-        // The first stands for labels of side 1's linker, in the factor of side 0.
+        // The first one maps labels of side 1's linker, in the factor of side 0.
         let [of_one, of_zero] = maps;
         let (maps, link) = match is_centred {
             true => self.with_constant(linkers, [of_zero, of_one]),
@@ -447,10 +450,10 @@ impl Splitter<'_> {
 }
 
 impl Splitter<'_> {
-    /// The factors of M' with those of the constant before them.
+    /// Prepends the factors of the constant to those of M'.
     fn with_constant(&self, linkers: [usize; 2], maps: [Matrix; 2]) -> ([Matrix; 2], Vec<f64>) {
         let k = maps[0].n_cols() + 1;
-        // M' is the same with a constant added to a factor: the tables it meets have no margins.
+        // Adding a constant to a factor does not change M', because the tables it multiplies have zero margins.
         let centred = [0, 1].map(|side| {
             let (map, shares) = (&maps[side], &self.numbers.shares()[linkers[side]]);
             let mean = |c: usize| shares.iter().enumerate().map(|(x, p)| p * map.row(x)[c]).sum::<f64>();
@@ -470,11 +473,11 @@ impl Splitter<'_> {
         (maps, (0..k * k).map(|at| cell(at / k, at % k)).collect())
     }
 
-    /// The same factors in coordinates whose second moments are 1, by which the noise of messages is judged, and what then
-    /// joins them.
+    /// The same factors in coordinates with unit second moments, which determine the noise of messages, and the matrix that
+    /// then joins them.
     fn with_unit_moments(&self, linkers: [usize; 2], maps: [Matrix; 2]) -> ([Matrix; 2], Vec<f64>) {
         let k = maps[0].n_cols();
-        // Columns are the axes of the moments, with the roots of their lengths.
+        // The principal axes of the moments, and the square roots of their eigenvalues.
         let axes = [0, 1].map(|side| {
             let (map, shares) = (&maps[side], &self.numbers.shares()[linkers[side]]);
             let moment = |a: usize, b: usize| (0..map.n_rows()).map(|x| shares[x] * map.row(x)[a] * map.row(x)[b]).sum();
@@ -489,7 +492,7 @@ impl Splitter<'_> {
             let along = Matrix::from_fn(k, k, |i, c| vectors[c * k + i] / roots[c]);
             maps[side].times(&along)
         });
-        // The inverse of what joins them: their moments.
+        // The inverse of the joining matrix: their moments.
         let [(roots, vectors), (other_roots, other_vectors)] = &axes;
         let cell = |row: usize, column: usize| {
             let product: f64 = (0..k).map(|i| vectors[row * k + i] * other_vectors[column * k + i]).sum();
@@ -500,7 +503,8 @@ impl Splitter<'_> {
     }
 }
 
-/// Takes `p qᵀ` from a table with rows of so many cells, with p and q its margins, and divides each row by the root of its margin. Returns the roots.
+/// Subtracts `p qᵀ` from a table with `size` cells per row, where p and q are its margins, and divides each row by the square
+/// root of its margin. Returns the square roots.
 fn centre(table: &mut [f64], size: usize) -> Vec<f64> {
     let mut margin = vec![0.0; size];
     table.chunks_exact(size).for_each(|row| margin.iter_mut().zip(row).for_each(|(sum, cell)| *sum += cell));
@@ -518,7 +522,7 @@ fn identity(k: usize) -> Vec<f64> {
     (0..k * k).map(|at| f64::from(u8::from(at / k == at % k))).collect()
 }
 
-/// `W` with `Wᵀ G W = 1` on the space where a Gram matrix is not zero, as columns.
+/// `W` with `Wᵀ G W = 1` on the subspace where a Gram matrix is not zero, as columns.
 fn orthonormal(gram: &[f64], n: usize) -> Matrix {
     let Some((values, vectors)) = symmetric_eigen(gram, n) else { return Matrix::zeros(n, 0) };
     let largest = values.iter().copied().fold(0.0, f64::max);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Batch, Block, ColumnData, Schema};
 
-/// Rows that are looked at together.
+/// Number of rows processed together.
 const STRIP: usize = 2048;
 
 /// The columns of discrete variables.
@@ -17,19 +17,20 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// Of a schema whose variables are all discrete and scalar.
+    /// The labels of a schema whose variables are all discrete and scalar.
     pub(super) fn new(schema: &Schema) -> Self {
         let columns = schema.variables().iter().map(|variable| variable.columns[0].get()).collect();
         let n_labels = schema.variable_ixs().map(|ix| schema.scalar_kind(ix).and_then(|kind| kind.n_states()).unwrap_or(0));
         Self { columns, n_labels: n_labels.collect() }
     }
 
-    /// Whether every variable has a column.
+    /// Returns whether every variable has a column.
     pub(super) fn is_sound(&self) -> bool {
         self.columns.len() == self.n_labels.len()
     }
 
-    /// Calls `visit` with the codes and weights of some rows at a time, and adds up the weights of all labels and of all rows.
+    /// Calls `visit` with the codes and weights of some rows at a time, and adds up the weights of all labels and of all
+    /// rows.
     pub(super) fn each_strip(
         &self,
         batch: &Batch,
@@ -53,7 +54,7 @@ impl Labels {
         }
     }
 
-    /// The codes of some rows by variable; a missing cell is the number of the variable's labels.
+    /// The codes of some rows, by variable; a missing cell is coded as the number of labels of the variable.
     pub(super) fn codes(&self, batch: &Batch, rows: std::ops::Range<usize>) -> Vec<Vec<u32>> {
         match &batch.block {
             Block::Dense(columns) => {

@@ -1,9 +1,9 @@
-//! What the two sides of every edge are summarised by.
+//! Summaries of the two sides of each edge.
 //!
-//! The summary of a side is 1 and k − 1 numbers: the first canonical variates of its variables with those of the other side.
-//! With [`Linkers::Stacked`] these are all variables of the side, nearest first, as many as a few dozen labels hold; with
-//! [`Linkers::Single`] one variable, that of the pair with the largest (k − 1)-th canonical correlation. The k of an edge is no
-//! more than the canonical correlations above the noise allow.
+//! The summary of a side consists of 1 and k − 1 numbers: the first canonical variates of its variables with those of the
+//! other side. With [`Linkers::Stacked`], it uses all variables of the side, nearest first, up to a limit on the number of
+//! labels; with [`Linkers::Single`], a single variable, from the pair with the largest (k − 1)-th canonical correlation. The
+//! k of an edge is limited by the number of canonical correlations above the noise.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -18,34 +18,34 @@ use crate::error::{Error, Place, Result, Shortened};
 use crate::linalg::{Matrix, jacobi_svd, symmetric_eigen};
 use crate::tensor::Spectrum;
 
-/// Most variables of a side, and most in trees of many edges.
+/// Maximum number of variables per side, and the maximum in trees with many edges.
 const MOST_VARIABLES: usize = 32;
 const MOST_IN_LARGE: usize = 10;
-/// Edges of a large tree.
+/// Number of edges above which a tree counts as large.
 const LARGE: usize = 1000;
-/// Most labels of a side, beyond those of its nearest variable.
+/// Maximum number of labels per side, unless its nearest variable alone has more.
 const MOST_LABELS: usize = 144;
-/// Rows that a label needs to be told from others.
+/// Minimum number of rows for a label to have a number of its own.
 const FEWEST_ROWS: f64 = 5.0;
-/// Rows that each label of a side needs, beyond those of its nearest variable.
+/// Number of rows required per label of a side; the nearest variable is always kept.
 const ROWS_PER_LABEL: f64 = 30.0;
-/// Most variables of a side among which one is chosen.
+/// Maximum number of variables of a side from which one is chosen.
 const MOST_CANDIDATES: usize = 12;
-/// Eigenvalues of a covariance below this share of the largest are taken for zero.
+/// Eigenvalues of a covariance matrix below this share of the largest count as zero.
 const NEGLIGIBLE: f64 = 1e-9;
-/// Canonical correlations below this are taken for zero.
+/// Canonical correlations below this value count as zero.
 const ROUNDING: f64 = 1e-7;
-/// Most dimensions of an edge whose number is to be found.
+/// Maximum number of dimensions of an edge if the number is estimated.
 pub(super) const MOST_FOUND: usize = 32;
 
-/// Which variables stand for a branch.
+/// The variables that represent a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Linkers {
-    /// All of them, as the canonical variates of their labels with the rest.
+    /// All variables, through the canonical variates of their labels with the rest.
     #[default]
     Stacked,
-    /// One of them: that with the largest singular value.
+    /// The single variable with the largest singular value.
     Single,
 }
 
@@ -53,7 +53,7 @@ impl Linkers {
     /// All choices.
     pub const ALL: [Self; 2] = [Self::Stacked, Self::Single];
 
-    /// The name users write.
+    /// The name used in options and files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ impl FromStr for Linkers {
     }
 }
 
-/// The summary of a side: for each of its variables k − 1 numbers for each label; a missing cell has none.
+/// The summary of a side: for each of its variables, k − 1 numbers per label; a missing cell contributes nothing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Summary {
@@ -84,22 +84,22 @@ pub(crate) struct Summary {
     pub(crate) numbers: Vec<Vec<f64>>,
 }
 
-/// What was found for an edge.
+/// The result for an edge.
 pub(super) struct Linked {
     pub(super) rank: usize,
     pub(super) summaries: [Summary; 2],
-    /// Canonical correlations of the two sides, that of the constant left out.
+    /// Canonical correlations of the two sides, without that of the constant.
     pub(super) spectrum: Spectrum,
 }
 
-/// How many dimensions the edges have.
+/// The number of dimensions of the edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rank {
     Fixed(usize),
     Auto,
 }
 
-/// The variables that the sides of all edges are seen through.
+/// The variables that represent the sides of all edges.
 pub(super) struct Sides(Vec<[Vec<usize>; 2]>);
 
 impl Sides {
@@ -125,7 +125,7 @@ impl Sides {
         Self(edges.map(|edge| if network.is_pair(edge) { Default::default() } else { [side(edge, 0), side(edge, 1)] }).collect())
     }
 
-    /// The pairs that must be counted: those within sides and between them.
+    /// The pairs to be counted: within sides and between them.
     pub(super) fn pairs(&self, labels: Labels, linkers: Linkers) -> PairPlan {
         let mut pairs = Vec::new();
         for [left, right] in &self.0 {
@@ -135,7 +135,7 @@ impl Sides {
                 let others = if linkers == Linkers::Single && at >= left.len() { &[][..] } else { others };
                 pairs.extend(others.iter().map(|&b| (a.min(b), a.max(b))));
             }
-            // An edge of many pairs has many that others have, too.
+            // Edges with many pairs share many of them.
             if pairs.len() > 1 << 22 {
                 pairs.sort_unstable();
                 pairs.dedup();
@@ -144,10 +144,10 @@ impl Sides {
         PairPlan::new(labels, pairs)
     }
 
-    /// The summaries of all edges. `rows` is the number of rows by which noise is judged.
+    /// The summaries of all edges. `rows` is the number of rows that determines the noise level.
     ///
     /// # Errors
-    /// [`Error::Data`] if the variables of both sides of an edge are never present together.
+    /// [`Error::Data`] if the variables on the two sides of an edge are never present together.
     pub(super) fn linked(
         &self,
         tables: &PairTables,
@@ -200,14 +200,15 @@ impl Sides {
 /// Labels as standardised numbers: `(1{x = label} − p) / √p` where present, else 0.
 pub(super) struct Numbers<'a> {
     tables: &'a PairTables,
-    /// The probability of each label, where its variable is present.
+    /// The probability of each label among the rows where its variable is present.
     shares: Vec<Vec<f64>>,
-    /// Rarer labels have no numbers of their own: two that meet once would pass for a perfect correlation.
+    /// Labels rarer than this have no number of their own: two such labels that meet once would look like a perfect
+    /// correlation.
     rarest: f64,
 }
 
 impl<'a> Numbers<'a> {
-    /// `rows` is the number of rows by which labels are rare.
+    /// `rows` is the number of rows that decides which labels are rare.
     pub(super) fn new(tables: &'a PairTables, rows: f64) -> Self {
         let share = |counts: &Vec<f64>| {
             let sum = counts.iter().sum::<f64>().max(f64::MIN_POSITIVE);
@@ -216,12 +217,13 @@ impl<'a> Numbers<'a> {
         Self { tables, shares: tables.singles.iter().map(share).collect(), rarest: FEWEST_ROWS / rows }
     }
 
-    /// The probability of each label, where its variable is present.
+    /// The probability of each label among the rows where its variable is present.
     pub(super) fn shares(&self) -> &[Vec<f64>] {
         &self.shares
     }
 
-    /// The nearest variables of a side whose labels the rows are enough for: canonical variates of more would fit the noise.
+    /// The nearest variables of a side for whose labels there are enough rows: canonical variates of more variables would fit
+    /// noise.
     fn affordable<'s>(&self, side: &'s [usize], rows: f64) -> &'s [usize] {
         let mut n_labels = 0;
         let is_kept = |&&variable: &&usize| {
@@ -242,7 +244,7 @@ impl<'a> Numbers<'a> {
         if p > 0.0 && p >= self.rarest { 1.0 / p.sqrt() } else { 0.0 }
     }
 
-    /// Second moments of the numbers of two variables.
+    /// Second moments of the standardised numbers of two variables.
     fn block(&self, a: usize, b: usize) -> Matrix {
         let (n, m) = (self.shares[a].len(), self.shares[b].len());
         let weight = self.tables.weight.max(f64::MIN_POSITIVE);
@@ -289,7 +291,7 @@ impl<'a> Numbers<'a> {
         out
     }
 
-    /// `W` with `Wᵀ C W = 1` on the space where the covariance is not zero, as columns.
+    /// `W` with `Wᵀ C W = 1` on the subspace where the covariance is not zero, as columns.
     fn whitening(&self, side: &[usize], rows: f64) -> Matrix {
         let covariance = self.blocks(side, side);
         let d = covariance.n_rows();
@@ -300,7 +302,7 @@ impl<'a> Numbers<'a> {
         Matrix::from_fn(d, kept.len(), |i, c| vectors[kept[c] * d + i] / (values[kept[c]] + ridge).sqrt())
     }
 
-    /// The summaries of two sides that are these variables.
+    /// The summaries of two sides given by these variables.
     pub(super) fn linked(&self, left: &[usize], right: &[usize], rank: Rank, rows: f64) -> Linked {
         let whitening = [self.whitening(left, rows), self.whitening(right, rows)];
         let cross = whitening[0].transposed_times(&self.blocks(left, right)).times(&whitening[1]);
@@ -313,7 +315,7 @@ impl<'a> Numbers<'a> {
         };
         let spectrum = Spectrum { views: (0, 1), values: svd.values.clone(), n_components: asked - 1, noise };
         let supported = match rank {
-            // Half of what correlations of nothing would reach: what is asked for is kept unless it is hardly there.
+            // Half of the level reached by noise alone: the requested dimensions are kept unless they are hardly present.
             Rank::Fixed(k) => {
                 spectrum.values.iter().take(k - 1).take_while(|&&value| value > (0.5 * noise).max(ROUNDING)).count()
             }
@@ -345,7 +347,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// A plan of pairs and what is to be done with them.
+/// The tables of a plan of pairs, without rows.
 pub(super) fn tables(plan: PairPlan) -> PairTables {
     PairTables::new(Arc::new(plan))
 }

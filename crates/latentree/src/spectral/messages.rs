@@ -1,41 +1,42 @@
-//! Messages of a block of rows.
+//! Messages for a block of rows.
 //!
-//! Numbers are signed and may be tiny: every message of a row has a power of two for its scale. Scaling by powers of two is
-//! exact, so the numbers of a row do not depend on the other rows of its block.
+//! Numbers are signed and may be tiny, so each message of a row carries a power of two as its scale. Scaling by powers of two
+//! is exact, so the result for a row does not depend on the other rows of its block.
 //!
-//! Where a joint combines two sides, their estimated probability together, relative to the product of both, has a standard
-//! error that the lengths of the two messages and the number of training rows give. It can be negative, which no probability
-//! is. What is below half its error is raised to that, and what the two sides say together beyond what each says alone is taken
-//! back in proportion: one contradiction that is only noise does not spoil the rest of the row. Such rows are counted.
+//! Where a joint combines two sides, the ratio of their estimated joint probability to the product of both has a standard
+//! error that follows from the norms of the two messages and the number of training rows. The estimate can be negative,
+//! unlike a probability. An estimate below half its standard error is raised to that value, and what the two sides express
+//! together beyond what each expresses alone is reduced in proportion, so that one contradiction caused by noise does not
+//! spoil the rest of the row. Rows where this happens are counted.
 
 use super::plan::{Operator, Plan, Root, apply};
 use super::step::{Incoming, Measures, Outgoing};
 
-/// Exponents beyond which a message is scaled.
+/// Binary exponents beyond which a message is rescaled.
 const RANGE: i32 = 64;
-/// An estimate is not less than this many standard errors.
+/// Lower limit of an estimate, in standard errors.
 const LEAST_ERRORS: f64 = 0.5;
 
-/// The label of a cell, or the number of labels where it is missing.
+/// The label of each cell, or the number of labels if it is missing.
 pub(super) type Codes = Vec<Vec<u32>>;
 
-/// Messages of some rows, number by number.
+/// Messages of some rows, stored component by component.
 pub(super) struct Messages {
     n_rows: usize,
     numbers: Vec<[Vec<f64>; 2]>,
     exponents: Vec<[Vec<i32>; 2]>,
-    /// The mass of every message, to the same scale as its numbers.
+    /// The mass of each message, at the same scale as its numbers.
     masses: Vec<[Vec<f64>; 2]>,
-    /// The squared length by which every message of mass 1 differs from one that knows nothing.
+    /// For each message normalised to mass 1, the squared norm of its difference from the uninformative message.
     shifts: Vec<[Vec<f64>; 2]>,
     products: Vec<f64>,
-    /// Rows of one message whose estimate is too small.
+    /// Rows of a message whose estimate is too small.
     low: Vec<usize>,
-    /// Rows in which an estimate was too small.
+    /// Rows with an estimate that was raised.
     pub(super) clipped: Vec<bool>,
 }
 
-/// `value · 2^exponent` of every row.
+/// `value · 2^exponent` for each row.
 pub(super) struct Scaled {
     pub(super) values: Vec<f64>,
     pub(super) exponents: Vec<i32>,
@@ -209,8 +210,8 @@ impl Messages {
         self.shifts[edge][side] = shifts;
     }
 
-    /// For each label of a variable the product of the messages from some of its edges, 0 for labels that a row does not have.
-    /// With `raise`, numbers below half their standard error are raised to that.
+    /// For each label of a variable, the product of the messages from some of its edges; 0 for labels that a row does not
+    /// have. With `raise`, numbers below half their standard error are raised to it.
     fn labels(
         &mut self,
         plan: &Plan,
@@ -247,7 +248,7 @@ impl Messages {
         out
     }
 
-    /// The estimate of a root's tree.
+    /// The estimate of the tree of a root.
     pub(super) fn root(&mut self, plan: &Plan, codes: &Codes, root: usize) -> Scaled {
         let n = self.n_rows;
         let mut exponents = vec![0; n];
@@ -289,8 +290,8 @@ impl Messages {
         }
     }
 
-    /// For each label of a variable a number proportional to its probability together with all that is known of the other
-    /// variables, label by label; what is known of the variable itself is left aside.
+    /// For each label of a variable, a number proportional to its joint probability with the evidence on all other variables,
+    /// stored label by label. Evidence on the variable itself is ignored.
     pub(super) fn belief(&mut self, plan: &Plan, variable: usize) -> Vec<f64> {
         let n = self.n_rows;
         let missing = vec![vec![u32::MAX; n]; plan.marginals.len()];
@@ -303,19 +304,19 @@ impl Messages {
     }
 }
 
-/// The least ratio of a probability to the product of those of its parts, by the variance of its estimate.
+/// The minimum ratio of a probability to the product of the probabilities of its parts, given the variance of its estimate.
 pub(super) fn least_ratio(square: f64, variance: f64) -> f64 {
     (LEAST_ERRORS * (square * variance).sqrt()).min(1.0)
 }
 
-/// One of two messages that a joint combines, and what it would be if its side knew nothing.
+/// One of two messages that a joint combines, and the uninformative message of its side.
 struct Part<'a> {
     numbers: &'a [f64],
     mass: f64,
     nothing: &'a [f64],
 }
 
-/// Raises a message whose mass is too small: what its two parts say together, beyond what each says alone, shrinks in proportion.
+/// Raises a message whose mass is too small: what its two parts express together, beyond each alone, shrinks in proportion.
 fn raise(own: &mut [f64], mass: f64, least: f64, tensor: &[f64], parts: [Part<'_>; 2], nothing: &[f64]) {
     let size = own.len();
     let [a, b] = parts;
@@ -328,7 +329,8 @@ fn raise(own: &mut [f64], mass: f64, least: f64, tensor: &[f64], parts: [Part<'_
     }
 }
 
-/// Scales the message of a row if it is out of range. Returns the squared length by which it differs, at mass 1, from one that knows nothing.
+/// Rescales the message of a row if it is out of range. Returns the squared norm of its difference, at mass 1, from the
+/// uninformative message.
 #[inline(always)]
 pub(super) fn settled(own: &mut [f64], exponent: &mut i32, mass: &mut f64, nothing: &[f64]) -> f64 {
     let largest = own.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
@@ -348,14 +350,14 @@ fn binary_exponent(value: f64) -> i32 {
     ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023
 }
 
-/// The masses of messages.
+/// Computes the masses of messages.
 fn weigh(masses: &mut [f64], numbers: &[f64], weights: &[f64]) {
     for (numbers, &weight) in numbers.chunks_exact(masses.len().max(1)).zip(weights) {
         masses.iter_mut().zip(numbers).for_each(|(mass, number)| *mass += weight * number);
     }
 }
 
-/// The squared lengths by which messages of mass 1 differ from one that knows nothing.
+/// Computes, for messages normalised to mass 1, the squared norm of the difference from the uninformative message.
 fn measure(shifts: &mut [f64], numbers: &[f64], masses: &[f64], nothing: &[f64]) {
     for (numbers, &nothing) in numbers.chunks_exact(masses.len().max(1)).zip(nothing) {
         for ((shift, number), mass) in shifts.iter_mut().zip(numbers).zip(masses) {
@@ -364,7 +366,7 @@ fn measure(shifts: &mut [f64], numbers: &[f64], masses: &[f64], nothing: &[f64])
     }
 }
 
-/// Scales rows whose largest number is out of range.
+/// Rescales rows whose largest number is out of range.
 fn rescale(numbers: &mut [f64], exponents: &mut [i32], mut masses: Option<&mut Vec<f64>>) {
     let n = exponents.len();
     for row in 0..n {

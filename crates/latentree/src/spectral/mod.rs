@@ -1,13 +1,13 @@
-//! Spectral inference: answers about observed columns without hidden parameters.
+//! Spectral inference: queries on observed columns without hidden parameters.
 //!
-//! In a latent tree, what a branch of a hidden node has to say about the rest passes through the node's k states. A summary of
-//! the branch by k numbers that tells the states apart therefore says as much as the branch itself. [`spectral`] finds such
-//! summaries by one pass over the rows, and their moments by another: of the two sides of every edge, and of the three branches
-//! of every hidden node. Products of these moments and of inverses of the pairs are probabilities of the observed columns
-//! (Parikh, Song and Xing, *A spectral algorithm for latent tree graphical models*, 2011). No starts are needed and no hidden
-//! states are found.
+//! In a latent tree, all dependence between a branch of a hidden node and the rest passes through the node's k states. A
+//! summary of the branch by k numbers that distinguishes the states is therefore as informative as the branch itself.
+//! [`spectral`] finds such summaries in one pass over the rows, and their moments in another: for the two sides of each edge,
+//! and for the three branches of each hidden node. Products of these moments and of inverses of the pair moments are
+//! probabilities of the observed columns (Parikh, Song and Xing, *A spectral algorithm for latent tree graphical models*,
+//! 2011). The method needs no starting values and does not recover hidden states.
 //!
-//! The first number of every summary is 1, so all estimates sum to 1, and all single marginals are those of the data.
+//! The first number of each summary is 1, so all estimates sum to 1, and all single marginals are those of the data.
 //!
 //! # Example
 //! ```

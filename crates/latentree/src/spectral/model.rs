@@ -1,4 +1,4 @@
-//! A model that is made of operators on summaries instead of tables on hidden states.
+//! A model of linear operators on summaries instead of tables on hidden states.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Place, Result, Shortened};
 use crate::model::Provenance;
 use crate::tree::Tree;
 
-/// How the operators of a spectral model were found.
+/// The method that estimated the operators of a spectral model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpectralMethod {
@@ -21,7 +21,7 @@ pub enum SpectralMethod {
 }
 
 impl SpectralMethod {
-    /// The name users write.
+    /// The name used in options and files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,27 +31,27 @@ impl SpectralMethod {
     }
 }
 
-/// An edge of a spectral model: its operators, and how well its two sides depend.
+/// An edge of a spectral model: its operators, and the dependence between its two sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpectralEdge {
-    /// Number of dimensions, the constant among them.
+    /// Number of dimensions, including the constant.
     pub rank: usize,
-    /// What the message of side 1 is multiplied by to meet the message of side 0: rank × rank, a row for each dimension of side
-    /// 1. Empty between two variables.
+    /// Matrix that maps the message of side 1 to meet the message of side 0: rank × rank, with a row for each dimension of
+    /// side 1. Empty between two variables.
     pub(crate) link: Vec<f64>,
-    /// Between a variable and a joint: `E[1{x = label} s]`, a row for each label. Between two variables: their table.
+    /// Between a variable and a joint: `E[1{x = label} s]`, one row per label. Between two variables: their joint table.
     pub(crate) labels: Vec<f64>,
-    /// Singular values by which the rank was found: canonical correlations of the two sides, that of the constant left out.
+    /// Singular values that determined the rank: canonical correlations of the two sides, without that of the constant.
     pub values: Vec<f64>,
-    /// What singular values of independent sides would reach.
+    /// Level that the singular values of independent sides would reach.
     pub noise: f64,
-    /// How the sides are summarised; empty where that is not by single labels.
+    /// The summaries of the sides; empty if they are not built from single labels.
     pub(crate) summaries: [Summary; 2],
 }
 
-/// A model of the joint distribution of discrete columns, by a tree and linear operators; it has no hidden states.
+/// A model of the joint distribution of discrete columns, given by a tree and linear operators, without hidden states.
 ///
-/// It answers what is asked about observed columns: [`Evaluator`](super::Evaluator).
+/// Queries on observed columns are answered by an [`Evaluator`](super::Evaluator).
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpectralModel {
     schema: Arc<Schema>,
@@ -61,23 +61,23 @@ pub struct SpectralModel {
     pub(crate) parts: Parts,
 }
 
-/// The numbers of a model.
+/// The numeric contents of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Parts {
     pub(crate) method: SpectralMethod,
-    /// The weight of the rows that were learned from.
+    /// The total weight of the training rows.
     pub(crate) weight: f64,
-    /// The probability of each label of every variable.
+    /// The probability of each label of each variable.
     pub(crate) marginals: Vec<Vec<f64>>,
-    /// `E[s_a ⊗ s_b ⊗ s_c]` of every joint.
+    /// `E[s_a ⊗ s_b ⊗ s_c]` of each joint.
     pub(crate) joints: Vec<Vec<f64>>,
     pub(crate) edges: Vec<SpectralEdge>,
 }
 
-/// The variable of every node of a tree, `None` for hidden ones.
+/// The variable of each node of a tree, `None` for hidden nodes.
 ///
 /// # Errors
-/// [`Error::Tree`] if a node is no variable, or a variable no node.
+/// [`Error::Tree`] if an observed node is not a variable, or a variable is not an observed node.
 pub(crate) fn variables_of(tree: &Tree, schema: &Schema) -> Result<Vec<Option<usize>>> {
     let mut seen = vec![false; schema.variables().len()];
     let mut variables = Vec::with_capacity(tree.n_nodes());
@@ -104,10 +104,10 @@ pub(crate) fn variables_of(tree: &Tree, schema: &Schema) -> Result<Vec<Option<us
     Ok(variables)
 }
 
-/// Refuses columns that have no labels.
+/// Rejects columns that have no labels.
 ///
 /// # Errors
-/// [`Error::Data`] that names the column.
+/// [`Error::Data`] naming the column.
 pub(crate) fn check_discrete(schema: &Schema) -> Result<()> {
     for ix in schema.variable_ixs() {
         let name = &schema.variable(ix).name;
@@ -125,7 +125,7 @@ pub(crate) fn check_discrete(schema: &Schema) -> Result<()> {
 }
 
 impl SpectralModel {
-    /// A model of these parts.
+    /// Builds a model from its parts.
     ///
     /// # Errors
     /// [`Error::Model`] if shapes do not fit or numbers are not finite; [`Error::Tree`] if the tree does not fit the schema.
@@ -202,12 +202,12 @@ impl SpectralModel {
         self.schema.variables().iter().map(|variable| variable.name.as_str()).collect()
     }
 
-    /// Its numbers.
+    /// The numeric contents of the model.
     pub(crate) fn parts(&self) -> &Parts {
         &self.parts
     }
 
-    /// The hidden nodes that the joints are copies of.
+    /// The names of the hidden nodes that the joints are copies of.
     pub(crate) fn joint_names(&self) -> impl Iterator<Item = &str> {
         self.network.nodes.iter().map(|&node| self.tree.nodes()[node].name.as_str())
     }
@@ -224,45 +224,46 @@ impl SpectralModel {
         &self.tree
     }
 
-    /// Where the model comes from.
+    /// The provenance of the model.
     #[must_use]
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
     }
 
-    /// The same model from elsewhere.
+    /// The same model with another provenance.
     #[must_use]
     pub fn with_provenance(mut self, provenance: Provenance) -> Self {
         self.provenance = provenance;
         self
     }
 
-    /// How its operators were found.
+    /// The method that estimated its operators.
     #[must_use]
     pub fn method(&self) -> SpectralMethod {
         self.parts.method
     }
 
-    /// The edges with what they lie between. A hidden node of more than three neighbours has edges between copies of it.
+    /// The edges with the names of their ends. A hidden node with more than three neighbours has edges between copies of
+    /// itself.
     pub fn edges(&self) -> impl Iterator<Item = (String, &SpectralEdge)> {
         let names = self.names();
         let edges = self.parts.edges.iter().enumerate();
         edges.map(move |(ix, edge)| (self.network.describe(ix, &self.tree, &names), edge))
     }
 
-    /// Whether an edge joins two observed nodes, whose table is kept.
+    /// Returns whether an edge joins two observed nodes, whose joint table is kept.
     #[must_use]
     pub fn is_pair(&self, edge: usize) -> bool {
         self.network.is_pair(edge)
     }
 
-    /// Whether an edge joins an observed node to a hidden one.
+    /// Returns whether an edge joins an observed node to a hidden one.
     #[must_use]
     pub fn is_leaf(&self, edge: usize) -> bool {
         !self.is_pair(edge) && self.network.edges[edge].iter().any(|end| matches!(end, End::Variable(_)))
     }
 
-    /// Number of numbers that the operators hold.
+    /// Number of values that the operators hold.
     #[must_use]
     pub fn n_numbers(&self) -> usize {
         let edges: usize = self.parts.edges.iter().map(|edge| edge.link.len() + edge.labels.len()).sum();

@@ -1,11 +1,11 @@
-//! The shape of a spectral model: variables, joints of three branches, and the edges between them.
+//! The structure of a spectral model: variables, joints of three branches, and the edges between them.
 //!
-//! A hidden node of three neighbours is a joint. One of m > 3 neighbours is a chain of m − 2 joints, copies of it: between two
-//! copies lies an edge whose sides are unions of its branches. Branches with many variables stand at the ends of the chain, so
-//! that all of these unions tell enough about the node.
+//! A hidden node with three neighbours is a joint. A node with m > 3 neighbours is a chain of m − 2 joints, which are copies
+//! of it; between two copies there is an edge whose sides are unions of its branches. Branches with many variables are placed
+//! at the ends of the chain, so that each of these unions is informative about the node.
 //!
-//! An observed inner node cuts the tree: its label says all that what lies beyond it can say. Sides of an edge therefore end at
-//! observed nodes.
+//! An observed inner node separates the tree: given its label, nothing beyond it matters. The sides of an edge therefore end
+//! at observed nodes.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,9 +16,9 @@ use crate::error::{Error, Result, Shortened};
 use crate::index::NodeIx;
 use crate::tree::Tree;
 
-/// The length of an edge that has none.
+/// The length assumed for an edge without one.
 const NO_LENGTH: f64 = 0.5;
-/// The shortest length that counts.
+/// The minimum length of an edge.
 const SHORTEST: f64 = 0.01;
 
 /// One end of an edge.
@@ -36,15 +36,15 @@ pub(crate) enum End {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Network {
     pub(crate) n_variables: usize,
-    /// The three edges of every joint.
+    /// The three edges of each joint.
     pub(crate) joints: Vec<[usize; 3]>,
     /// The hidden node of the tree that each joint is a copy of.
     pub(crate) nodes: Vec<usize>,
-    /// Both ends of every edge: its sides 0 and 1.
+    /// The two ends of each edge: its sides 0 and 1.
     pub(crate) edges: Vec<[End; 2]>,
 }
 
-/// The edges of a network at every vertex: first those of the variables, then those of the joints.
+/// The edges at each variable of a network.
 pub(crate) struct Incidence {
     of_variables: Vec<Vec<usize>>,
 }
@@ -57,7 +57,7 @@ impl Incidence {
 }
 
 impl Network {
-    /// The network of a tree, and the lengths of its edges; `variable_of[node]` is the variable of an observed node.
+    /// Builds the network of a tree and the lengths of its edges; `variable_of[node]` is the variable of an observed node.
     ///
     /// # Errors
     /// [`Error::Tree`] for a hidden node with fewer than three neighbours.
@@ -66,7 +66,7 @@ impl Network {
         let mut network = Self { n_variables, joints: Vec::new(), nodes: Vec::new(), edges: Vec::new() };
         let mut lengths = Vec::new();
         let sizes = branch_sizes(tree);
-        // The joint of every branch of a hidden node, by the neighbour.
+        // For each hidden node, the joint of each branch, by neighbour.
         let mut joint_of: Vec<Vec<(NodeIx, usize)>> = vec![Vec::new(); tree.n_nodes()];
         let mut ports: Vec<Vec<usize>> = Vec::new();
         for node in tree.node_ixs().filter(|&node| variable_of[node.get()].is_none()) {
@@ -113,7 +113,7 @@ impl Network {
         Ok((network, lengths))
     }
 
-    /// The edges of every variable.
+    /// The edges at each variable.
     pub(crate) fn incidence(&self) -> Incidence {
         let mut of_variables = vec![Vec::new(); self.n_variables];
         for (edge, ends) in self.edges.iter().enumerate() {
@@ -126,20 +126,20 @@ impl Network {
         Incidence { of_variables }
     }
 
-    /// Which side of an edge an end is.
+    /// The side of an edge on which an end lies.
     pub(crate) fn side(&self, edge: usize, end: End) -> usize {
         usize::from(self.edges[edge][0] != end)
     }
 
-    /// Whether an edge joins two variables.
+    /// Returns whether an edge joins two variables.
     pub(crate) fn is_pair(&self, edge: usize) -> bool {
         matches!(self.edges[edge], [End::Variable(_), End::Variable(_)])
     }
 
-    /// The variables on a side of an edge, nearest first, as long as `take` says so; nothing beyond an observed node is looked
-    /// at.
+    /// Visits the variables on a side of an edge, nearest first, until `take` returns false. Does not look beyond observed
+    /// nodes.
     pub(crate) fn nearest(&self, lengths: &[f64], edge: usize, side: usize, mut take: impl FnMut(usize) -> bool) {
-        // Lengths are finite and not negative, so their bits are in their order.
+        // Lengths are finite and not negative, so their bit patterns sort in the same order.
         let mut heap = BinaryHeap::from([Reverse((0_u64, edge, side))]);
         while let Some(Reverse((far, edge, side))) = heap.pop() {
             let end = self.edges[edge][side];
@@ -159,7 +159,7 @@ impl Network {
         }
     }
 
-    /// What an edge lies between, for messages.
+    /// Names the two ends of an edge, for messages to the user.
     pub(crate) fn describe(&self, edge: usize, tree: &Tree, names: &[&str]) -> String {
         let name = |end: End| match end {
             End::Variable(variable) => format!("{:?}", Shortened(names[variable])),
@@ -170,7 +170,7 @@ impl Network {
     }
 }
 
-/// The number of observed nodes behind every link of every node, in the order of the links.
+/// The number of observed nodes beyond each link of each node, in the order of the links.
 fn branch_sizes(tree: &Tree) -> Vec<Vec<usize>> {
     let rooted = crate::tree::Rooted::with_roots(tree, &[]).expect("no roots are given");
     let mut below = vec![0_usize; tree.n_nodes()];
@@ -194,7 +194,7 @@ fn branch_sizes(tree: &Tree) -> Vec<Vec<usize>> {
     tree.node_ixs().map(|node| tree.links(node).iter().map(|link| size(node, link.to)).collect()).collect()
 }
 
-/// The neighbours of a node, those with the largest branches at both ends.
+/// The neighbours of a node, ordered so that the largest branches are at both ends.
 fn ends_first(tree: &Tree, node: NodeIx, sizes: &[Vec<usize>]) -> Vec<NodeIx> {
     let links = tree.links(node);
     let mut order: Vec<usize> = (0..links.len()).collect();

@@ -1,4 +1,4 @@
-//! The first pass: tables of the pairs of variables that summaries are found from.
+//! The first pass: joint tables of the pairs of variables from which summaries are computed.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::error::Result;
 use crate::moments::Accumulator;
 use crate::moments::sums::{from_bytes, mismatch, to_bytes};
 
-/// Which pairs are counted.
+/// The pairs to be counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PairPlan {
     pub(super) labels: Labels,
-    /// Pairs of variables, the smaller first, in their order.
+    /// Pairs of variables, sorted, the smaller index first.
     pairs: Vec<(usize, usize)>,
-    /// Where the table of each begins.
+    /// The start of each table.
     starts: Vec<usize>,
 }
 
@@ -33,7 +33,7 @@ impl PairPlan {
         Self { labels, pairs, starts }
     }
 
-    /// Bytes of the tables.
+    /// Number of bytes of the tables.
     pub(super) fn n_bytes(&self) -> u64 {
         8 * self.starts[self.pairs.len()] as u64
     }
@@ -43,12 +43,12 @@ impl PairPlan {
     }
 }
 
-/// Tables of pairs, those of missing cells included.
+/// Joint tables of pairs, including missing cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PairTables {
     pub(super) plan: Arc<PairPlan>,
     pub(super) weight: f64,
-    /// Weight of each label of every variable.
+    /// Weight of each label of each variable.
     pub(super) singles: Vec<Vec<f64>>,
     cells: Vec<f64>,
 }
@@ -59,7 +59,7 @@ impl PairTables {
         Self { weight: 0.0, singles, cells: vec![0.0; plan.starts[plan.pairs.len()]], plan }
     }
 
-    /// Calls `visit` with the weight of every pair of labels that are both present, the first variable's first.
+    /// Calls `visit` with the weight of each pair of labels that are both present; the label of `a` comes first.
     pub(super) fn each(&self, a: usize, b: usize, mut visit: impl FnMut(usize, usize, f64)) {
         let (first, second) = (a.min(b), a.max(b));
         let place = self.plan.pairs.binary_search(&(first, second)).expect("the pair is counted");
@@ -72,7 +72,7 @@ impl PairTables {
         }
     }
 
-    /// Fills the table of a pair, in tests with exact moments.
+    /// Fills the tables of all pairs; for tests with exact moments.
     #[cfg(test)]
     pub(super) fn fill(&mut self, mut table: impl FnMut(usize, usize) -> Vec<Vec<f64>>) {
         let plan = Arc::clone(&self.plan);

@@ -8,11 +8,11 @@ use crate::error::Result;
 use crate::moments::Accumulator;
 use crate::moments::sums::{from_bytes, mismatch, to_bytes};
 
-/// Rows of labels; a missing cell is the number of the variable's labels.
+/// Rows of labels; a missing cell is coded as the number of labels of the variable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Patterns {
     labels: Labels,
-    /// Row by row.
+    /// Stored row by row.
     codes: Vec<u16>,
     weights: Vec<f64>,
 }
@@ -26,7 +26,7 @@ impl Patterns {
         self.labels.n_labels.len().max(1)
     }
 
-    /// Each row once, sorted, with the weight of all its copies.
+    /// Each row once, sorted, with the total weight of its copies.
     fn distinct(&self) -> Self {
         let n = self.n_columns();
         let row = |ix: usize| &self.codes[ix * n..(ix + 1) * n];
@@ -44,7 +44,7 @@ impl Patterns {
         out
     }
 
-    /// The codes of every column, and the weights of the rows.
+    /// The codes of each column, and the weights of the rows.
     pub(super) fn into_columns(self) -> (Vec<Vec<u16>>, Vec<f64>) {
         let n = self.n_columns();
         let columns = (0..self.labels.n_labels.len()).map(|column| self.codes[column..].iter().step_by(n).copied().collect());

@@ -1,38 +1,38 @@
-//! A spectral model compiled for evaluation: who sends messages to whom, through which operators.
+//! A spectral model compiled for evaluation: the schedule of messages and their operators.
 //!
-//! A message is what a side of an edge has to say about a row. To a joint it is the vector μ for which `E[1{row's side} f] = μᵀ
-//! E[s f]`, whatever f is of the other side; to a variable it is the probability of the side given each of the variable's
-//! labels.
+//! A message is what one side of an edge contributes about a row. Sent to a joint, it is the vector μ for which
+//! `E[1{row's side} f] = μᵀ E[s f]` for every function f of the other side; sent to a variable, it is the probability of the
+//! side given each of the variable's labels.
 //!
-//! The *mass* of a message is the probability of what its side knows, a linear function of its numbers. A message of mass 1
-//! minus that of a side that knows nothing is how far the side moves the rest from its marginals.
+//! The *mass* of a message is the probability of the evidence on its side, a linear function of its numbers. The difference
+//! between a message of mass 1 and the uninformative message measures how far the side shifts the rest from its marginals.
 
 use super::model::SpectralModel;
 use super::network::{End, Network};
 use super::step::Step;
 use crate::linalg::Matrix;
 
-/// What turns what comes in at one end of an edge into the message to the other end.
+/// The operator that turns the messages arriving at one end of an edge into the message to the other end.
 #[derive(Debug)]
 pub(super) enum Operator {
-    /// At a joint: for all numbers of both other messages, the numbers of the message.
+    /// At a joint: for each pair of numbers from the two other messages, the numbers of the outgoing message.
     Joint {
         /// The other edges.
         from: [usize; 2],
-        /// Sizes of their messages.
+        /// The sizes of their messages.
         sizes: [usize; 2],
         tensor: Vec<f64>,
-        /// A shorter way, if one of the other edges ends at a leaf.
+        /// A shortcut if one of the other edges ends at a leaf.
         step: Option<Step>,
     },
-    /// At a variable: the message of each label, and that of all labels together.
+    /// At a variable: the message of each label, and of all labels together.
     Variable {
         variable: usize,
         /// The other edges.
         from: Vec<usize>,
         rows: Vec<f64>,
         all: Vec<f64>,
-        /// The squared length by which each label's message of mass 1 differs from that of all labels.
+        /// For each label's message at mass 1, the squared norm of its difference from the message of all labels.
         shifts: Vec<f64>,
     },
 }
@@ -47,29 +47,29 @@ pub(super) enum Root {
 /// The schedule.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Sizes of the messages from side 0 and side 1 of every edge.
+    /// The sizes of the messages from side 0 and side 1 of each edge.
     pub(super) sizes: Vec<[usize; 2]>,
     /// Their operators.
     pub(super) operators: Vec<[Operator; 2]>,
-    /// Messages towards the roots, (edge, side) in an order in which each has what it needs.
+    /// Messages towards the roots as (edge, side), ordered so that each comes after those it depends on.
     pub(super) up: Vec<(usize, usize)>,
     pub(super) roots: Vec<Root>,
-    /// The tree of the forest that each variable is in, by its root.
+    /// The tree of the forest that contains each variable, identified by its root.
     pub(super) root_of: Vec<usize>,
-    /// Edges at every variable.
+    /// The edges at each variable.
     pub(super) edges_of: Vec<Vec<usize>>,
     pub(super) marginals: Vec<Vec<f64>>,
-    /// `ln p` of each label; a label that was not seen has that of half a row.
+    /// `ln p` of each label; an unseen label gets that of half a row.
     pub(super) ln_floor: Vec<Vec<f64>>,
-    /// The messages of mass 1 from sides that know nothing.
+    /// The uninformative messages: those of mass 1 from sides without evidence.
     pub(super) nothing: Vec<[Vec<f64>; 2]>,
-    /// What the numbers of a message are multiplied by to give its mass.
+    /// The weights that give the mass of a message from its numbers.
     pub(super) mass: Vec<[Vec<f64>; 2]>,
-    /// The variance of a mean of unit variance over the rows that were learned from.
+    /// The variance of a mean, over the training rows, of a variable with unit variance.
     pub(super) variance: f64,
-    /// Messages of leaves that only steps use, which have them in their matrices.
+    /// Messages of leaves that are used only by steps, which have them built into their matrices.
     pub(super) is_skipped: Vec<[bool; 2]>,
-    /// The side of an edge at which a variable is.
+    /// The two ends of each edge.
     sides: Vec<[End; 2]>,
 }
 
@@ -120,7 +120,7 @@ impl Plan {
         plan
     }
 
-    /// The messages of sides that know nothing, and the masses of messages.
+    /// Computes the uninformative messages and the weights that give masses.
     fn find_masses(&mut self, model: &SpectralModel) {
         let mut nothing: Vec<[Vec<f64>; 2]> = vec![Default::default(); self.sizes.len()];
         let down = self.up.iter().rev().map(|&(edge, side)| (edge, 1 - side));
@@ -170,7 +170,7 @@ impl Plan {
         (self.nothing, self.mass) = (nothing, mass);
     }
 
-    /// Labels that were not seen: they have the probability of half a row, and say nothing about other variables.
+    /// Handles unseen labels: they get the probability of half a row and carry no information about other variables.
     fn settle_labels(&mut self, least: f64) {
         for edge in 0..self.sizes.len() {
             for side in 0..2 {
@@ -207,7 +207,7 @@ impl Plan {
         }
     }
 
-    /// Shortens the operators of joints with leaves.
+    /// Replaces the operators of joints with leaves by steps.
     fn find_steps(&mut self) {
         let mut steps = Vec::new();
         let mut is_needed = vec![[false; 2]; self.sizes.len()];
@@ -249,7 +249,7 @@ impl Plan {
         }
     }
 
-    /// Goes back to the general operators.
+    /// Returns to the general operators.
     #[cfg(test)]
     pub(super) fn drop_steps(&mut self) {
         for operator in self.operators.iter_mut().flatten() {
@@ -265,25 +265,25 @@ impl Plan {
         usize::from(self.sides[edge][0] == End::Variable(variable))
     }
 
-    /// The side of an edge from which messages to the sender at (edge, side) come, for another of its edges.
+    /// The side of the edge `from` whose messages arrive at the sender of (edge, side).
     pub(super) fn side_into(&self, from: usize, edge: usize, side: usize) -> usize {
         usize::from(self.sides[from][0] == self.sides[edge][side])
     }
 
-    /// The side of an edge from which messages come to a root joint.
+    /// The side of an edge from which messages to a root joint come.
     pub(super) fn side_into_root(&self, edge: usize, edges: &[usize; 3]) -> usize {
         let other = edges.iter().find(|&&it| it != edge).expect("a joint has three edges");
         let shared = self.sides[edge].iter().position(|end| self.sides[*other].contains(end)).expect("they meet at the joint");
         1 - shared
     }
 
-    /// Numbers of all messages of a row.
+    /// Total size of all messages of a row.
     pub(super) fn n_numbers(&self) -> usize {
         self.sizes.iter().flatten().sum()
     }
 }
 
-/// The numbers of a message from those of two others.
+/// Computes the numbers of a message from those of two others.
 pub(super) fn apply(tensor: &[f64], a: &[f64], b: &[f64], size: usize) -> Vec<f64> {
     let mut out = vec![0.0; size];
     let products = a.iter().flat_map(|a| b.iter().map(move |b| a * b));
@@ -293,11 +293,12 @@ pub(super) fn apply(tensor: &[f64], a: &[f64], b: &[f64], size: usize) -> Vec<f6
     out
 }
 
-/// The operator of the message from a side of an edge.
+/// The operator of the message from one side of an edge.
 fn compiled(model: &SpectralModel, edges_of: &[Vec<usize>], edge: usize, side: usize) -> Operator {
     let (network, parts) = (&model.network, &model.parts);
     let (own, k) = (&parts.edges[edge], parts.edges[edge].rank);
-    // A row for each number of the message from the sums over the other branches, which are moments with the receiver's summary.
+    // Row of the matrix that solves for a number of the message, given the sums over the other branches, which are moments
+    // with the receiver's summary.
     let solved = |row: usize, column: usize| if side == 0 { own.link[column * k + row] } else { own.link[row * k + column] };
     match network.edges[edge][side] {
         End::Joint(joint) => {
@@ -308,7 +309,7 @@ fn compiled(model: &SpectralModel, edges_of: &[Vec<usize>], edge: usize, side: u
             let strides = [ranks[1] * ranks[2], ranks[2], 1];
             let to_message: Matrix = match network.edges[edge][1 - side] {
                 End::Joint(_) => Matrix::from_fn(k, k, solved),
-                // To a variable: by label, divided by the label's probability.
+                // To a variable: one number per label, divided by the label's probability.
                 End::Variable(variable) => {
                     let marginal = &parts.marginals[variable];
                     let readout = Matrix::from_fn(marginal.len(), k, |x, b| {
@@ -355,14 +356,14 @@ fn compiled(model: &SpectralModel, edges_of: &[Vec<usize>], edge: usize, side: u
     }
 }
 
-/// Messages towards roots, the roots, and the root of every variable. A root is the middle of a longest path, so that few
-/// messages wait for others.
+/// The messages towards the roots, the roots, and the root of each variable. A root is the middle of a longest path, which
+/// keeps chains of dependent messages short.
 fn schedule(network: &Network, edges_of: &[Vec<usize>]) -> (Vec<(usize, usize)>, Vec<End>, Vec<usize>) {
     let edges_at = |end: End| match end {
         End::Variable(variable) => edges_of[variable].as_slice(),
         End::Joint(joint) => network.joints[joint].as_slice(),
     };
-    // Breadth first from an end: vertices with the edge by which they are reached.
+    // Breadth-first search from an end: vertices with the edge by which each is reached.
     let walk = |start: End| -> Vec<(End, Option<usize>)> {
         let mut order = vec![(start, None)];
         let mut at = 0;
@@ -382,7 +383,7 @@ fn schedule(network: &Network, edges_of: &[Vec<usize>]) -> (Vec<(usize, usize)>,
         }
         let far = walk(End::Variable(variable)).last().expect("a walk begins somewhere").0;
         let order = walk(far);
-        // From the farthest back to the middle.
+        // From the farthest vertex back to the middle.
         let mut path = vec![order[order.len() - 1].0];
         let above_of: std::collections::HashMap<End, Option<usize>> = order.iter().copied().collect();
         while let Some(edge) = above_of[&path[path.len() - 1]] {

@@ -1,27 +1,27 @@
 //! Joints with a leaf: the messages of the leaf's labels are built into the operator.
 //!
-//! At a joint one of whose branches is a leaf, the message of the third branch is that of the second, times a matrix for the
-//! leaf's label. On a chain this is the recursion of Hsu, Kakade and Zhang (2009): b₁ is the message of the first leaf, the
-//! matrices are B_x, and the root stands for b_∞. It has k² products where the general operator has k³, goes over the rows once,
-//! and needs no messages of leaves.
+//! At a joint with a leaf as one of its branches, the message of the third branch is that of the second times a matrix for
+//! the leaf's label. On a chain this is the recursion of Hsu, Kakade and Zhang (2009): b₁ is the message of the first leaf,
+//! the matrices are B_x, and the root takes the role of b_∞. A step needs k² products where the general operator needs k³,
+//! goes over the rows once, and needs no messages from leaves.
 
 use super::messages::{least_ratio, settled};
 
 /// Matrices for the labels of a leaf.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// Which of the two incoming messages is the leaf's.
+    /// Which of the two incoming messages comes from the leaf.
     pub(super) leaf: usize,
     pub(super) variable: usize,
-    /// A matrix for each label, then one for a missing cell; a row for each number that comes in.
+    /// A matrix for each label, then one for a missing cell; one row per incoming number.
     matrices: Vec<f64>,
-    /// Mass and shift of the leaf's message, likewise.
+    /// Mass and shift of the leaf's message, in the same order.
     masses: Vec<f64>,
     shifts: Vec<f64>,
     kernel: Kernel,
 }
 
-/// The message that comes in beside that of the leaf.
+/// The incoming message that does not come from the leaf.
 pub(super) struct Incoming<'a> {
     pub(super) numbers: &'a [f64],
     pub(super) exponents: &'a [i32],
@@ -29,7 +29,7 @@ pub(super) struct Incoming<'a> {
     pub(super) shifts: &'a [f64],
 }
 
-/// The message that goes out.
+/// The outgoing message.
 pub(super) struct Outgoing<'a> {
     pub(super) numbers: &'a mut [f64],
     pub(super) exponents: &'a mut [i32],
@@ -37,7 +37,7 @@ pub(super) struct Outgoing<'a> {
     pub(super) shifts: &'a mut [f64],
 }
 
-/// What messages on the outgoing edge are measured by.
+/// The quantities used to measure messages on the outgoing edge.
 #[derive(Clone, Copy)]
 pub(super) struct Measures<'a> {
     pub(super) mass: &'a [f64],
@@ -48,8 +48,8 @@ pub(super) struct Measures<'a> {
 type Kernel = fn(&Step, &[u32], &Incoming<'_>, Measures<'_>, Outgoing<'_>, &mut Vec<usize>);
 
 impl Step {
-    /// The matrices of a joint's operator for the messages of a leaf, the last of them that of a missing cell; `None` for sizes
-    /// that have no kernel.
+    /// Builds the matrices of a joint's operator for the messages of a leaf, the last one for a missing cell. `None` for
+    /// sizes that have no kernel.
     pub(super) fn new(
         leaf: usize,
         variable: usize,
@@ -85,7 +85,7 @@ impl Step {
         self.shifts[label.min(self.shifts.len() - 1)]
     }
 
-    /// Sends the messages of some rows. Rows whose estimate is too small are listed in `low`, and left unsettled.
+    /// Sends the messages of some rows. Rows whose estimate is too small are listed in `low` and left unfinished.
     pub(super) fn send(
         &self,
         codes: &[u32],
@@ -98,7 +98,7 @@ impl Step {
     }
 }
 
-/// The kernel of the sizes of the incoming and the outgoing message.
+/// The kernel for the sizes of the incoming and outgoing messages.
 fn kernel(k: usize, size: usize) -> Option<Kernel> {
     Some(match (k, size) {
         (2, 2) => send::<2, 2>,

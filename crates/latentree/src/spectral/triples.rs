@@ -1,8 +1,8 @@
-//! The second pass: moments of the summaries, and of labels with them.
+//! The second pass: moments of the summaries, and of labels with summaries.
 //!
-//! With s the summaries of the sides of an edge and of the branches of a joint, the pass collects `E[s₀ s₁ᵀ]` of every edge,
-//! `E[s_a ⊗ s_b ⊗ s_c]` of every joint,
-//! `E[1{x = label} sᵀ]` of every variable with the summary of the rest, and the tables of neighbouring variables.
+//! With s the summaries of the sides of an edge and of the branches of a joint, the pass accumulates `E[s₀ s₁ᵀ]` for each
+//! edge, `E[s_a ⊗ s_b ⊗ s_c]` for each joint, `E[1{x = label} sᵀ]` for each variable with the summary of the rest, and the
+//! joint tables of neighbouring variables.
 
 use std::sync::Arc;
 
@@ -17,29 +17,29 @@ use crate::error::Result;
 use crate::moments::Accumulator;
 use crate::moments::sums::{add_all, from_bytes, mismatch, to_bytes};
 
-/// What is collected.
+/// What the pass accumulates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct TriplePlan {
     pub(super) labels: Labels,
     pub(super) network: Network,
-    /// Dimensions of every edge.
+    /// The number of dimensions of each edge.
     pub(super) ranks: Vec<usize>,
-    /// The summaries of both sides of every edge; none of a pair of variables.
+    /// The summaries of both sides of each edge; empty for a pair of variables.
     pub(super) summaries: Vec<[Summary; 2]>,
 }
 
 impl TriplePlan {
-    /// Numbers of the sums of a joint.
+    /// Size of the sums of a joint.
     fn joint_size(&self, joint: usize) -> usize {
         self.network.joints[joint].iter().map(|&edge| self.ranks[edge]).product()
     }
 
-    /// Numbers of the sums of an edge.
+    /// Size of the sums of an edge.
     fn edge_size(&self, edge: usize) -> usize {
         if self.network.is_pair(edge) { 0 } else { self.ranks[edge] * self.ranks[edge] }
     }
 
-    /// Numbers of the sums of a variable at an edge, or of a pair of variables.
+    /// Size of the sums of a variable at an edge, or of a pair of variables.
     fn label_size(&self, edge: usize) -> usize {
         let n = |variable: usize| self.labels.n_labels[variable];
         match self.network.edges[edge] {
@@ -49,7 +49,7 @@ impl TriplePlan {
         }
     }
 
-    /// The summary of a side in some rows: numbers by row, the constant first.
+    /// The summary of a side for some rows, row by row, the constant first.
     fn fill(&self, edge: usize, side: usize, codes: &[Vec<u32>], n_rows: usize) -> Vec<f64> {
         let k = self.ranks[edge];
         let summary = &self.summaries[edge][side];
@@ -75,13 +75,14 @@ impl TriplePlan {
 pub(crate) struct Triples {
     pub(super) plan: Arc<TriplePlan>,
     pub(super) weight: f64,
-    /// Weight of each label of every variable.
+    /// Weight of each label of each variable.
     pub(super) singles: Vec<Vec<f64>>,
-    /// `Σ w s_a ⊗ s_b ⊗ s_c` of every joint.
+    /// `Σ w s_a ⊗ s_b ⊗ s_c` of each joint.
     pub(super) joints: Vec<Vec<f64>>,
-    /// `Σ w s₀ s₁ᵀ` of every edge that ends at a joint.
+    /// `Σ w s₀ s₁ᵀ` of each edge that ends at a joint.
     pub(super) edges: Vec<Vec<f64>>,
-    /// `Σ w 1{x = label} sᵀ` of every edge between a variable and a joint, s of the joint's side; the table of a pair of variables.
+    /// `Σ w 1{x = label} sᵀ` of each edge between a variable and a joint, with s from the joint's side; for a pair of
+    /// variables, their joint table.
     pub(super) labels: Vec<Vec<f64>>,
 }
 

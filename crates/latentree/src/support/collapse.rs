@@ -1,4 +1,4 @@
-//! Splits that the data do not support are taken out, and the others say how sure they are.
+//! Removes splits that the data do not support, and annotates the others with their support.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,29 +18,29 @@ use crate::patch::{Columns, Local, Net};
 use crate::structure::{CorrelationSample, likeliest_lengths};
 use crate::tree::{Edge, Tree};
 
-/// Support below which a split is weak, and is taken out by default where BIC does not fall.
+/// Support below which a split is weak and, by default, removed if this does not lower BIC.
 pub const WEAK: f64 = 0.5;
 /// Support from which a split is strong.
 pub const STRONG: f64 = 0.95;
-/// Rounds of merging and rearranging; each ends with new tests.
+/// Maximum number of rounds of merging and rearranging; each ends with new tests.
 const ROUNDS: usize = 8;
-/// Of them, those that may rearrange: each costs as much as all tests, and later ones gain less.
+/// Number of rounds that may rearrange: each costs as much as all tests, and later ones gain less.
 const REARRANGED: usize = 1;
-/// A rearrangement that adds less to BIC is not worth a round.
+/// Minimum gain of BIC for a rearrangement to be worth a round.
 const LEAST_GAIN: f64 = 1.0;
-/// Passes of EM over all rows after a round.
+/// Number of EM passes over all rows after a round.
 const PASSES: usize = 20;
-/// BIC may fall by this share of it, which rounding and unfinished EM make.
+/// Share by which BIC may fall, because of rounding and unfinished EM.
 const SLACK: f64 = 1e-7;
 
-/// Which splits are taken out.
+/// Which splits are removed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Collapse {
     /// None.
     Off,
     /// Those below [`WEAK`] whose removal does not lower BIC.
     ByDefault,
-    /// All below this support.
+    /// All splits below this support.
     Below(f64),
 }
 
@@ -53,8 +53,8 @@ impl Collapse {
         }
     }
 
-    /// How the surroundings of an edge are to change. A split that the data refute gives way to the arrangement that they prefer, but not in a tree that was
-    /// given or in which the user chose what is taken out.
+    /// The change to make around an edge. A split that the data refute is replaced by the arrangement they prefer, except in
+    /// a given tree or if the user chose what to remove.
     fn change(self, test: &SplitTest) -> Option<Change<'_>> {
         let is_removal = self.removes(test);
         let merge = is_removal.then_some(Change { test, local: test.merge.as_ref(), gain: test.merged_bic, is_removal });
@@ -68,42 +68,43 @@ impl Collapse {
     }
 }
 
-/// A change of the surroundings of an edge.
+/// A change of the neighbourhood of an edge.
 #[derive(Clone, Copy)]
 struct Change<'a> {
     test: &'a SplitTest,
-    /// What takes their place in a discrete model.
+    /// The replacement, in a discrete model.
     local: Option<&'a Local>,
-    /// What it adds to BIC, about.
+    /// Approximate gain of BIC.
     gain: f64,
-    /// Whether the ends are merged; else branches are rearranged.
+    /// Whether the ends are merged; otherwise, branches are rearranged.
     is_removal: bool,
 }
 
-/// What the tests of all splits between hidden variables found.
+/// Summary of the tests of all splits between hidden variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SplitSummary {
-    /// Splits that stayed.
+    /// Number of splits that remain.
     pub splits: usize,
-    /// Of them, those with a support of at least [`STRONG`].
+    /// Number of these with a support of at least [`STRONG`].
     pub strong: usize,
-    /// Of them, those with a support below [`WEAK`].
+    /// Number of these with a support below [`WEAK`].
     pub weak: usize,
-    /// Splits that were taken out.
+    /// Number of splits that were removed.
     pub removed: usize,
 }
 
-/// How splits are tested and taken out.
+/// How splits are tested and removed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CollapseOptions {
     pub(crate) collapse: Collapse,
     pub(crate) smoothing: Smoothing,
-    /// Replicates of a bootstrap that keeps the parameters, if one is asked for.
+    /// Number of replicates of a bootstrap with fixed parameters, if requested.
     pub(crate) bootstrap: Option<usize>,
     pub(crate) seed: u64,
 }
 
-/// The model with the supports of its splits, after those that are to go have been merged away; `None` if there is nothing to test or to test by.
+/// Removes splits as the options demand, and returns the model with the support of those that remain. The summary is `None`
+/// if there is nothing to test, or no data to test it with.
 pub(crate) fn collapsed(
     model: LatentTree,
     evidence: &Evidence<'_>,
@@ -123,7 +124,8 @@ pub(crate) fn collapsed(
             tests.iter_mut().for_each(|test| test.better = None);
         }
         let Some((smaller, n_merged)) = bench.smaller(&model, &tests, options, observer)? else { break };
-        // What has the same neighbours keeps its test. Hidden nodes of a Gaussian model are renumbered; its tests are cheap.
+        // Edges with the same neighbours keep their tests. Hidden nodes of a Gaussian model are renumbered, but its tests are
+        // cheap.
         let names = |tree: &Tree, [a, b]: [NodeIx; 2]| [tree.name(a).to_owned(), tree.name(b).to_owned()];
         let mut settled: HashMap<[String; 2], SplitTest> = HashMap::new();
         if model.family() == Family::Discrete {
@@ -142,7 +144,7 @@ pub(crate) fn collapsed(
         }
         let is_open = |pair| !settled.contains_key(&names(smaller.tree(), pair));
         tests = bench.split_tests(&smaller, &is_open, false, observer)?.unwrap_or_default();
-        // A merge holds numbers of nodes, which are others now; what is settled stays.
+        // A merge refers to node indices, which have changed; settled results stay.
         let find = |name: &str| smaller.tree().find(name);
         tests.extend(settled.into_iter().filter_map(|([a, b], test)| {
             Some(SplitTest { ends: [find(&a)?, find(&b)?], merge: None, merged_bic: f64::NEG_INFINITY, better: None, ..test })
@@ -157,7 +159,7 @@ pub(crate) fn collapsed(
     Ok(concluded(model, Some(tests), removed))
 }
 
-/// The model with its supports, and their summary.
+/// The model with its supports, and a summary of them.
 fn concluded(model: LatentTree, tests: Option<Vec<SplitTest>>, removed: usize) -> (LatentTree, Option<SplitSummary>) {
     let Some(tests) = tests else { return (model, None) };
     let by_ends: HashMap<[NodeIx; 2], &SplitTest> = tests.iter().map(|test| (test.ends, test)).collect();
@@ -175,8 +177,8 @@ fn concluded(model: LatentTree, tests: Option<Vec<SplitTest>>, removed: usize) -
 }
 
 impl Bench<'_> {
-    /// The model with the surroundings of some edges changed that do not touch each other, fitted again, and the number of merged edges; `None` if nothing is to
-    /// change.
+    /// Changes the neighbourhoods of some edges that do not touch each other and refits the model. Returns it with the number
+    /// of merged edges, or `None` if nothing changes.
     fn smaller(
         &self,
         model: &LatentTree,
@@ -203,7 +205,7 @@ impl Bench<'_> {
         let best: Vec<Change<'_>> = chosen.iter().max_by(by_gain).into_iter().copied().collect();
         let removals: Vec<Change<'_>> = chosen.iter().filter(|change| change.is_removal).copied().collect();
         let removals = if removals.len() < chosen.len() { removals } else { Vec::new() };
-        // All of them, or else the one that looks best, or else merges alone.
+        // Tries all changes, then only the one with the largest gain, then only the merges.
         for changes in [chosen, best, removals].iter().filter(|changes| !changes.is_empty()) {
             let found = self.changed(model, changes, options, observer)?;
             let n_merged = changes.iter().filter(|change| change.is_removal).count();
@@ -236,8 +238,8 @@ impl Bench<'_> {
     }
 }
 
-/// The model with some patches put in their places, none of which touches another. Hidden nodes keep their names; a merged one has that of the end whose
-/// states it has.
+/// Puts some patches, none of which touches another, into the model. Hidden nodes keep their names; a merged node takes the
+/// name of the end whose states it has.
 pub(super) fn with_locals<'a>(
     model: &LatentTree,
     locals: impl Iterator<Item = &'a Local>,
@@ -254,7 +256,7 @@ pub(super) fn with_locals<'a>(
     let kept = model.hidden().zip(&is_gone).filter(|(_, is_gone)| !**is_gone).map(|(node, _)| model.tree().name(node));
     let mut tree = found.tree().clone();
     let hidden: Vec<NodeIx> = found.hidden().collect();
-    // Two rounds: a name may still be another node's.
+    // Renames in two rounds, because a new name may still belong to another node.
     for (ix, &node) in hidden.iter().enumerate() {
         tree.rename(node, format!("\u{0}{ix}"))?;
     }

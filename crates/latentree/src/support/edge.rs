@@ -1,33 +1,34 @@
-//! The rearrangements of one edge of a discrete model, fitted on its patch: a branch moved to the other end, two branches swapped, the ends merged.
+//! Fits the rearrangements of one edge of a discrete model on its patch: a branch moved to the other end, two branches
+//! swapped, or the ends merged.
 //!
-//! A first look fits all of them on a sample of the rows. An arrangement that is far behind there, by more than the sample may be wrong, is decided; the
-//! others are fitted again on all rows.
+//! First, all of them are fitted on a sample of the rows. Arrangements that are behind there by more than the sampling error
+//! are decided; the others are fitted again on all rows.
 
 use super::weigh::{Alternative, Compared};
 use crate::information;
 use crate::patch::{CHUNK, Columns, Context, Floors, Local, Patch};
 
-/// Moves and swaps that are fitted, of those that look best.
+/// Maximum number of moves and swaps to fit, taking the most promising ones.
 const MAX_FITTED: usize = 6;
-/// Steps of EM for each arrangement.
+/// Maximum number of EM steps for each arrangement.
 const STEPS: usize = 60;
-/// Steps of EM for an arrangement that is looked at only.
+/// Number of EM steps for the first look at an arrangement.
 const ROUGH_STEPS: usize = 3;
-/// A step that gains less ends EM.
+/// Gain below which EM stops.
 const TOLERANCE: f64 = 0.02;
-/// An arrangement that stays behind the present one by more than this has no weight and is not fitted to the end.
+/// An arrangement behind the present one by more than this has no weight and is not fitted to the end.
 const HOPELESS: f64 = 20.0;
-/// Standard errors that a sample of the rows may be wrong by.
+/// Number of standard errors by which the result on a sample may be off.
 const ERRORS: f64 = 3.0;
 
-/// What edges are tested by.
+/// The data and settings for testing edges.
 #[derive(Clone, Copy)]
 pub(super) struct Tester<'a> {
     pub(super) context: &'a Context<'a>,
-    /// The same net with a sample of the rows for first looks, or again all of them.
+    /// The same net with a sample of the rows for first looks, or with all rows.
     pub(super) sample: &'a Context<'a>,
     pub(super) floors: Floors,
-    /// Whether the log-likelihoods of single rows are wanted.
+    /// Whether the log-likelihoods of single rows are needed.
     pub(super) with_rows: bool,
 }
 
@@ -37,23 +38,24 @@ struct Fitted {
     ln_likelihood: f64,
 }
 
-/// What the test of an edge finds.
+/// The result of testing an edge.
 pub(super) struct Outcome {
     pub(super) compared: Compared,
     pub(super) merged: Local,
-    /// The best rearrangement, if it is better than the present one, and by how much BIC.
+    /// The best rearrangement and its gain of BIC, if it is better than the present one.
     pub(super) better: Option<(Local, f64)>,
 }
 
 impl Tester<'_> {
-    /// BIC's cost of the parameters that an arrangement has more than another.
+    /// The BIC cost of the additional parameters of one arrangement compared with another.
     fn extra_cost(&self, local: &Local, other: &Local) -> f64 {
         let columns = self.context.columns;
         let n_free = |local: &Local| local.patch.n_free(columns) as f64;
         information::bic_cost(columns.weight.max(2.0)) * (n_free(local) - n_free(other))
     }
 
-    /// The edge between a hidden node and its parent: its present arrangement, the rearrangements and the merged node, fitted alike.
+    /// Compares the edge between a hidden node and its parent with its rearrangements and with the merged node, all fitted
+    /// alike.
     pub(super) fn compared(&self, hidden: usize, parent: usize) -> Outcome {
         let columns = self.sample.columns;
         let present = self.fitted(self.sample.edge(hidden, parent), f64::NEG_INFINITY);
@@ -65,14 +67,14 @@ impl Tester<'_> {
         let [first, second] = [present.local.joined(columns), present.local.turned().joined(columns)].map(fitted);
         let criterion = |it: &Fitted| it.ln_likelihood - self.extra_cost(&it.local, &present.local);
         let merged = if criterion(&first) >= criterion(&second) { first } else { second };
-        // What a branch is worth at the other end is seen after a few steps of EM.
+        // A few EM steps show what a branch is worth at the other end.
         let look = |local: &mut Local| {
             self.fit(&mut local.patch, columns, ROUGH_STEPS, f64::NEG_INFINITY) - self.extra_cost(local, &present.local)
         };
         let candidates = present.local.rearrangements(columns, look).into_iter().take(MAX_FITTED);
         let rearranged: Vec<Fitted> = candidates.map(|(_, local)| fitted(local)).collect();
 
-        // Open is what the sample does not rule out.
+        // An arrangement is open if the sample does not rule it out.
         let own_rows =
             if columns.scale > self.context.columns.scale { row_values(&present.local.patch, columns) } else { Vec::new() };
         let is_open = |other: &Fitted| {
@@ -108,11 +110,12 @@ impl Tester<'_> {
         Outcome { compared, merged: merged.local, better }
     }
 
-    /// The log-likelihood of an arrangement after EM on all rows, if it was fitted to a sample, and that of each row where it is wanted.
+    /// The log-likelihood of an arrangement after EM on all rows, if it was fitted on a sample, and that of each row if
+    /// needed.
     fn again(&self, fitted: &Fitted, whole: &Local, is_sample: bool) -> (f64, Vec<f64>) {
         let columns = self.context.columns;
         let mut patch = fitted.local.patch.clone();
-        // Leaves keep their order in all arrangements; those of all rows replace the sample's.
+        // Leaves have the same order in all arrangements; sources for all rows replace those of the sample.
         patch.leaves.iter_mut().zip(&whole.patch.leaves).for_each(|(to, from)| to.source = from.source.clone());
         let ln_likelihood =
             if is_sample { self.fit(&mut patch, columns, STEPS, f64::NEG_INFINITY) } else { fitted.ln_likelihood };
@@ -124,8 +127,8 @@ impl Tester<'_> {
         Fitted { local, ln_likelihood }
     }
 
-    /// EM until a step gains less than the tolerance. The log-likelihood is that of the last tables that were looked at, and what geometric convergence
-    /// would still add to it. What would stay below `least` is given up early.
+    /// Runs EM until a step gains less than the tolerance. Returns the log-likelihood of the last evaluated tables plus what
+    /// geometric convergence would still add. Gives up early on fits that would stay below `least`.
     fn fit(&self, patch: &mut Patch, columns: &Columns, steps: usize, least: f64) -> f64 {
         let mut work = patch.work();
         let (mut value, mut last_gain, mut limit) = (f64::NEG_INFINITY, f64::INFINITY, 0.0);
@@ -148,7 +151,7 @@ impl Tester<'_> {
     }
 }
 
-/// The log-likelihood of every row.
+/// The log-likelihood of each row.
 fn row_values(patch: &Patch, columns: &Columns) -> Vec<f64> {
     let mut rows = Vec::with_capacity(columns.n_rows);
     patch.expect(columns, &mut patch.work(), |chunk, work| {
@@ -158,7 +161,7 @@ fn row_values(patch: &Patch, columns: &Columns) -> Vec<f64> {
     rows
 }
 
-/// The standard error of the difference to another arrangement that a sample of the rows gives; zero without the sample's rows.
+/// The standard error, on a sample of the rows, of the difference from another arrangement; zero if `own` has no rows.
 fn sampling_error(own: &[f64], other: &Patch, columns: &Columns) -> f64 {
     if own.is_empty() {
         return 0.0;
@@ -166,6 +169,6 @@ fn sampling_error(own: &[f64], other: &Patch, columns: &Columns) -> f64 {
     let other = row_values(other, columns);
     let differences = || other.iter().zip(own).map(|(other, own)| other - own).zip(&columns.weights);
     let mean = differences().map(|(it, weight)| it * weight).sum::<f64>() / columns.weight.max(1e-300);
-    // A row counts as many units of the sample as it has, each of which stands for `scale` rows.
+    // The weight of a row is its number of units in the sample, each of which stands for `scale` rows.
     differences().map(|(it, weight)| (it - mean).powi(2) * weight * columns.scale).sum::<f64>().sqrt()
 }

@@ -1,16 +1,18 @@
-//! Support of splits by a local test of every edge between hidden nodes.
+//! Support of splits, by a local test of each edge between hidden nodes.
 //!
-//! An edge between hidden nodes `u` and `v` is compared with its rearrangements (a neighbour of one end moved to the other, or two swapped) and with its
-//! contraction, in which `u` and `v` are one node. Each arrangement is fitted by EM on the patch around the edge (`crate::patch`): everything beyond a
-//! neighbour is a message. In a Gaussian model a branch is one composite variable, and the moments suffice. The models are aLRT (Anisimova and
-//! Gascuel 2006) and aBayes (Anisimova et al. 2011).
+//! An edge between hidden nodes `u` and `v` is compared with its rearrangements (a neighbour of one end moved to the other,
+//! or two neighbours swapped) and with its contraction, in which `u` and `v` become one node. Each arrangement is fitted by
+//! EM on the patch around the edge (`crate::patch`), with messages in place of everything beyond a neighbour. In a Gaussian
+//! model, a branch is one composite variable, and the moments suffice. The tests follow aLRT (Anisimova and Gascuel 2006) and
+//! aBayes (Anisimova et al. 2011).
 //!
-//! The support is the probability of the present arrangement among all, each of them, the merged one too, equally likely beforehand. Weights are
-//! likelihoods to the power 1/1.6, less BIC's cost of parameters that an arrangement has more. Parameters that it has fewer count by their evidence, and so
-//! do the edge's own (`weigh.rs`). Of splits with a support of about s, a share of about s is true in simulated trees (`experiments support`). A branch
-//! that belongs more than one step away is not seen.
+//! The support is the probability of the present arrangement among all of them, including the merged one, with equal prior
+//! probabilities. Weights are likelihoods to the power 1/1.6, reduced by the BIC cost of additional parameters. If an
+//! arrangement has fewer parameters, these count by their evidence, and so do the edge's own parameters (`weigh.rs`). In
+//! simulated trees, about a share s of the splits with a support of about s is true (`experiments support`). A branch that
+//! belongs more than one step away is not detected.
 //!
-//! `collapsed` takes out splits below a support.
+//! `collapsed` removes splits below a given support.
 
 mod collapse;
 mod edge;
@@ -39,21 +41,21 @@ use crate::parameters::em::{Merged, Smoothing};
 use crate::patch::{Columns, Context, Floors, Local, Net};
 use crate::structure::{CorrelationSample, WishartCorrelations};
 
-/// Most rows that local tests look at.
+/// Maximum number of rows used by local tests.
 const MAX_ROWS: usize = 40_000;
-/// Fewest rows that they look at, if there are so many.
+/// Minimum number of rows used by local tests, if there are that many.
 const MIN_ROWS: usize = 2_000;
-/// Rows of a sample for first looks.
+/// Number of rows in the sample for first looks.
 const SAMPLE: usize = 3_000;
-/// Rows times branches of all edges, and rows times replicates: bounds the work.
+/// Limits the work: rows times branches of all edges, and rows times replicates.
 const MAX_WORK: usize = 30_000_000;
 
-/// What splits are tested by: rows, or for Gaussian models the moments of their columns.
+/// The data that splits are tested with: rows, or for Gaussian models the moments of their columns.
 #[derive(Clone, Copy)]
 pub(crate) struct Evidence<'a> {
     pub(crate) rows: Option<&'a dyn Rows>,
     pub(crate) moments: Option<&'a PairMoments>,
-    /// The weight of all rows.
+    /// The total weight of all rows.
     pub(crate) total_weight: f64,
 }
 
@@ -63,20 +65,21 @@ pub(crate) struct SplitTest {
     pub(crate) ends: [NodeIx; 2],
     /// The probability of the present arrangement.
     pub(crate) support: f64,
-    /// The share of replicates in which it is the best, where asked for.
+    /// The share of replicates in which the present arrangement is the best, if requested.
     pub(crate) bootstrap: Option<f64>,
-    /// What merging the ends adds to BIC, about.
+    /// Approximate change of BIC when the ends are merged.
     pub(crate) merged_bic: f64,
-    /// How they would be merged, in a discrete model.
+    /// The merged patch, in a discrete model.
     merge: Option<Local>,
-    /// A rearrangement with a higher BIC, and by how much, in a discrete model.
+    /// A rearrangement with a higher BIC and its gain, in a discrete model.
     better: Option<(Local, f64)>,
 }
 
-/// The support of a model's splits: the two ends of every edge between hidden nodes, and how probable its split is by the rows.
+/// The support of a model's splits: the two ends of each edge between hidden nodes, and the probability of its split given
+/// the rows.
 ///
 /// # Errors
-/// Those of reading rows, and [`Error::Cancelled`].
+/// Any error from reading the rows, and [`Error::Cancelled`].
 pub fn supports(
     model: &LatentTree,
     rows: &dyn Rows,
@@ -89,28 +92,28 @@ pub fn supports(
     Ok(tests.into_iter().map(|test| (test.ends, test.support)).collect())
 }
 
-/// The edges between hidden nodes of at least three neighbours.
+/// The edges between hidden nodes with at least three neighbours.
 fn inner_edges(model: &LatentTree) -> Vec<[NodeIx; 2]> {
     let tree = model.tree();
     let is_inner = |node: NodeIx| !tree.is_observed(node) && tree.degree(node) >= 3;
     tree.edges().filter(|edge| is_inner(edge.a) && is_inner(edge.b)).map(|edge| [edge.a, edge.b]).collect()
 }
 
-/// The rows in the form that tests need, read once.
+/// The rows in the form needed by the tests, read once.
 struct Bench<'a> {
     evidence: &'a Evidence<'a>,
-    /// Of a discrete model.
+    /// The columns of a discrete model.
     columns: Option<Columns>,
-    /// Fewer rows for first looks, where there are many.
+    /// A sample for first looks, if there are many rows.
     sample: Option<Columns>,
     floors: Floors,
     draws: Option<Draws>,
-    /// Of a bootstrap: their number, and a seed.
+    /// The number of bootstrap replicates, and their seed.
     replicates: Option<(usize, u64)>,
 }
 
 impl<'a> Bench<'a> {
-    /// A bootstrap has a number of replicates and a seed.
+    /// Prepares the data; `replicates` holds the number of bootstrap replicates and a seed.
     fn new(
         model: &LatentTree,
         evidence: &'a Evidence<'a>,
@@ -145,7 +148,7 @@ impl<'a> Bench<'a> {
         Ok(Self { evidence, columns, sample, floors: Floors::of(&smoothing), draws, replicates: bootstrap })
     }
 
-    /// The tests of the edges between hidden nodes that are chosen; `None` if there is nothing to test by.
+    /// Tests the chosen edges between hidden nodes. `None` if there are no data to test them with.
     fn split_tests(
         &self,
         model: &LatentTree,

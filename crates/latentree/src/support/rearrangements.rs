@@ -1,4 +1,4 @@
-//! The rearrangements of edges of a Gaussian model, fitted on composites of the correlations.
+//! Rearrangements of edges of a Gaussian model, fitted on composite correlations.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -13,14 +13,14 @@ use crate::structure::likelihood::gaussian_tree::{GaussianTree, MAX_CORRELATION}
 use crate::structure::likelihood::polish::{STEPS, Surroundings};
 use crate::structure::{CorrelationSample, WishartCorrelations};
 
-/// Steps of EM for a rearrangement that is only looked at.
+/// Number of EM steps for the first look at a rearrangement.
 const ROUGH_STEPS: usize = 12;
-/// Moves and swaps that are fitted to the end, of those that look best.
+/// Maximum number of moves and swaps to fit to the end, taking the most promising ones.
 const MOST_FITTED: usize = 6;
-/// Branches of an end up to which all swaps are looked at.
+/// Number of branches per end up to which all swaps are considered.
 const MOST_SWAPPED: usize = 12;
 
-/// The given edges of a Gaussian model, each compared with its rearrangements.
+/// Compares each of the given edges of a Gaussian model with its rearrangements.
 pub(crate) fn gaussian_comparisons(
     model: &LatentTree,
     sample: &CorrelationSample,
@@ -44,8 +44,9 @@ pub(crate) fn gaussian_comparisons(
     edges.par_iter().map(compare).collect()
 }
 
-/// For each of the given edges of a Gaussian model, the share of replicates in which its present arrangement is the best: correlations are drawn as other
-/// samples of as many rows would have them, and the arrangements are fitted to them.
+/// For each of the given edges of a Gaussian model, the share of replicates in which its present arrangement is the best.
+/// Correlations are drawn as they would vary between samples with the same number of rows, and the arrangements are fitted to
+/// them.
 pub(crate) fn gaussian_bootstrap(
     model: &LatentTree,
     sample: &CorrelationSample,
@@ -93,7 +94,7 @@ impl Surroundings {
         for branch in (0..m).filter(|&branch| sizes[usize::from(second[branch])] >= 3) {
             look(&[branch]);
         }
-        // Of many branches those that are tied least to their end.
+        // If there are many branches, only those with the weakest ties to their end.
         let loosest = |side: bool| {
             let mut own: Vec<usize> = (0..m).filter(|&branch| second[branch] == side).collect();
             own.sort_by(|&a, &b| present.g[a].abs().total_cmp(&present.g[b].abs()).then(a.cmp(&b)));
@@ -120,7 +121,8 @@ impl Surroundings {
     }
 }
 
-/// A model's tree with the correlations of its edges, observed nodes first in the order of the variables, and the place of each node there.
+/// The tree of a model with the correlations of its edges, observed nodes first in the order of the variables, and the index
+/// of each node in it.
 fn gaussian_tree(model: &LatentTree) -> (GaussianTree, Vec<usize>) {
     let tree = model.tree();
     let n_observed = model.schema().variables().len();

@@ -26,7 +26,7 @@ fn moments_of(data: &Dataset) -> PairMoments {
     fold(&mut data.source(), PairMoments::new(Arc::clone(data.schema())).unwrap(), &Silent).unwrap()
 }
 
-/// The hidden node below each edge between hidden nodes, and its parent, by their numbers in a net.
+/// The hidden node below each edge between hidden nodes, and its parent, as indices into a net.
 fn edges_of(net: &Net) -> Vec<(usize, usize)> {
     (0..net.n_hidden()).filter_map(|ix| net.parent[ix].map(|parent| (ix, parent))).collect()
 }
@@ -54,7 +54,7 @@ fn local_likelihoods_differ_as_those_of_the_whole_models() {
         for (hidden, parent) in edges_of(&net).into_iter().take(4) {
             let present = context.edge(hidden, parent);
             let (base, of_model) = (ln_likelihood(&present, &columns), score(&model, &data));
-            // Messages are kept in single precision.
+            // Messages are stored in single precision.
             let close = |local: &Local| {
                 let (here, there) = (ln_likelihood(local, &columns) - base, whole(local) - of_model);
                 assert!((here - there).abs() < 1e-4 * (1.0 + there.abs()), "{here} {there}")
@@ -87,7 +87,7 @@ fn true_splits_of_plenty_of_data_are_supported_and_the_same_at_any_number_of_thr
     }
 }
 
-/// Two stars over the variables of one, learned as they are given.
+/// Learns two stars, given as the tree, over the variables of a single star.
 fn with_a_false_split(family: ParameterFamily, learning: &Learning) -> (Learned, Dataset) {
     let truth = model_of(Shape::Star, 8, family, 4);
     let data = Inference::new(&truth).sample(3000, 6).unwrap();
@@ -157,12 +157,12 @@ fn a_branch_that_would_cost_parameters_at_the_other_end_does_not_question_a_spli
         merged: alternative(-1100.0, 20.0),
         rearranged: vec![moved],
     };
-    // Ten nats more for eight parameters more are no gain: ½ · 8 · ln 10,000 = 36.8.
+    // Ten more nats for eight more parameters are no gain: ½ · 8 · ln 10,000 = 36.8.
     assert!(compared(alternative(-990.0, 38.0)).support() > 0.99);
     assert!(compared(alternative(-990.0, 30.0)).support() < 0.01);
-    // Thirty-eight nats for nine parameters are what they are worth, ½ · 9 · (1 + ln(76/9)) = 14.1, even where BIC would ask for 41.4.
+    // 38 nats are more than nine parameters are worth, ½ · 9 · (1 + ln(76/9)) = 14.1, although BIC would ask for 41.4.
     assert!(compared(alternative(-1038.0, 21.0)).support() > 0.99);
-    // Two nats are not.
+    // Two nats are not enough.
     assert!(compared(alternative(-1002.0, 21.0)).support() < 0.51);
 }
 
@@ -181,7 +181,7 @@ fn more_rows_than_a_sample_decide_an_edge_as_all_rows_do() {
         let by_sample = support(&bench);
         bench.sample = None;
         let by_all = support(&bench);
-        // A tenth is the width that supports are calibrated to.
+        // Supports are calibrated to a width of a tenth.
         assert!((by_sample - by_all).abs() < 0.1, "{shape:?}: {by_sample} {by_all}");
         assert!((by_all > 0.5) == is_true && (by_sample > 0.5) == is_true);
     }
@@ -189,7 +189,7 @@ fn more_rows_than_a_sample_decide_an_edge_as_all_rows_do() {
 
 #[test]
 fn a_pattern_that_stands_for_half_of_all_rows_is_half_of_a_sample() {
-    // 999 rows of weight 1, and one of weight 999 in the middle, which a sample of every tenth row would leave out.
+    // 999 rows of weight 1 and, in the middle, one of weight 999 that a sample of every tenth row would miss.
     let schema = Arc::new(Schema::builder().scalar("x", Kind::binary()).build().unwrap());
     let codes = (0..1000).map(|row| u8::from(row == 505)).collect();
     let weights = (0..1000).map(|row| if row == 505 { 999.0 } else { 1.0 }).collect();
@@ -200,7 +200,7 @@ fn a_pattern_that_stands_for_half_of_all_rows_is_half_of_a_sample() {
     let Column::Labels { usual, listed, .. } = &sample.columns[0] else { panic!("labels") };
     assert_eq!(*usual, 0);
     let heavy: f64 = listed.cells().map(|(row, _)| sample.weights[row]).sum();
-    // A unit of the sample is a hundredth of all weight.
+    // A unit of the sample is a hundredth of the total weight.
     assert!((heavy - 999.0).abs() <= 20.0, "{heavy}");
     let all = Columns::read(&data, 1000, &Silent).unwrap();
     assert_eq!((all.n_rows, all.scale), (1000, 1.0));
@@ -217,7 +217,7 @@ fn the_rearrangement_with_the_highest_bic_is_the_better_one() {
         rearranged,
     };
     assert_eq!(compared(vec![alternative(-1001.0, 30.0)]).better(), None);
-    // Two parameters less are worth ln 10,000 = 9.2 nats.
+    // Two fewer parameters are worth ln 10,000 = 9.2 nats.
     let both = compared(vec![alternative(-995.0, 30.0), alternative(-1001.0, 28.0)]);
     let (at, gain) = both.better().unwrap();
     assert!(at == 1 && (gain - (10_000_f64.ln() - 1.0)).abs() < 1e-9, "{at} {gain}");
@@ -226,7 +226,7 @@ fn the_rearrangement_with_the_highest_bic_is_the_better_one() {
 #[test]
 fn arrangements_that_fit_alike_are_equally_probable() {
     let alternative = |ln_likelihood: f64| Alternative { ln_likelihood, n_parameters: 12.0, rows: Vec::new() };
-    // Two swaps as good as the present arrangement: a third each, but for the merged node, which is far behind.
+    // Two swaps as good as the present arrangement: a third each, apart from the merged node, which is far behind.
     let compared = Compared {
         n: 1000.0,
         scale: 1.0,
@@ -235,7 +235,7 @@ fn arrangements_that_fit_alike_are_equally_probable() {
         rearranged: vec![alternative(-500.0), alternative(-500.0)],
     };
     assert!((compared.support() - 1.0 / 3.0).abs() < 1e-9);
-    // One parameter less for a loss of π nats: Laplace's evidence for it, ½ ln(π/π), is nothing.
+    // One fewer parameter for a loss of π nats: its Laplace evidence, ½ ln(π/π), is zero.
     let merged = Alternative { n_parameters: 11.0, ..alternative(-500.0 - std::f64::consts::PI) };
     let edge = Compared { merged, rearranged: Vec::new(), ..compared };
     assert!((edge.support() - 1.0 / (1.0 + (-std::f64::consts::PI / 1.6).exp())).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! Moments for a tree say of its tables what the rows say.
+//! Moments collected for a tree give the same tables as the rows.
 
 use super::*;
 use crate::learn::MomentsFile;
@@ -92,7 +92,7 @@ fn moments_of_two_parts_by_one_plan_are_those_of_both() {
         // The same plan over all rows at once.
         let whole = fill(&both).model().unwrap().model.with_ordered_states().unwrap();
         assert_near(found.model().unwrap(), &whole, 1e-9);
-        // And as good as what the plan of all rows finds.
+        // As good as the result of the plan for all rows.
         let direct = learn(&learning.parameters(ParameterMethod::Moments), &both);
         let score = |model: &LatentTree| {
             Inference::new(model).score(&mut both.source(), &Silent, |_, _| Ok(())).unwrap().mean_log_likelihood()
@@ -116,10 +116,10 @@ fn what_moments_were_not_collected_for_is_refused() {
     assert!(other.merge(file.clone()).unwrap_err().to_string().contains("plan"));
     let pairs_alone = MomentsFile { tree: None, ..file.clone() };
     assert!(other.merge(pairs_alone).unwrap_err().to_string().contains("only one"));
-    // A learner that is named learns from the pairs.
+    // A named learner learns from the pairs.
     let learned = Learning::new().structure(LearnerName::NeighborJoining).parameters(ParameterMethod::None);
     assert!(learned.run(file.source(), &Silent).unwrap().model().is_none());
-    // Bytes that are cut are an error at every length.
+    // Truncated bytes are an error at every length.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.moments");
     file.save(&path).unwrap();

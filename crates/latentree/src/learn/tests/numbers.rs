@@ -1,4 +1,4 @@
-//! Hidden variables of a number of states that is asked for, over columns of numbers.
+//! Hidden variables with a requested number of states, over columns of numbers.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn learn(learning: &Learning, data: &Dataset) -> Learned {
     learning.run(Source::Rows(data), &Silent).unwrap()
 }
 
-/// Means or rates of a column in the states of its parent, least first.
+/// Means or rates of a column in the states of its parent, in increasing order.
 fn means(model: &LatentTree, variable: usize) -> Vec<f64> {
     let mut means = match model.distribution(model.node_of(VarIx::new(variable))) {
         Distribution::Emission(Emission::Gaussian { means, .. }) => means.clone(),
@@ -54,7 +54,8 @@ fn means(model: &LatentTree, variable: usize) -> Vec<f64> {
     means
 }
 
-/// The learned model has one hidden node of three states, the truth's means within four standard errors, and no less likelihood than EM reaches from the truth.
+/// Checks that the learned model has one hidden node with three states, the true means within four standard errors, and at
+/// least the likelihood that EM reaches from the truth.
 fn assert_found(truth: &LatentTree, learned: &Learned, data: &Dataset, weights: &[f64]) {
     let model = learned.model().unwrap();
     assert_eq!((model.family(), model.tree().n_hidden()), (Family::Discrete, 1), "{:?}", learned.warnings);
@@ -87,7 +88,7 @@ fn clusters_on_a_line_are_the_states_that_were_asked_for() {
         let learned = learn(&Learning::new().hidden_states(Some(3)), &data);
         assert_eq!(learned.estimator, Some(Estimator::Canonical));
         assert_found(&truth, &learned, &data, &weights);
-        // Moments alone come near, too.
+        // Moments alone come close, too.
         let by_moments = learn(&Learning::new().hidden_states(Some(3)).parameters(ParameterMethod::Moments), &data);
         let model = by_moments.model().unwrap();
         for variable in 0..6 {
@@ -138,7 +139,7 @@ fn counts_and_mixed_tables_show_more_than_two_states() {
 
 #[test]
 fn columns_without_correlation_hang_together_by_three_states() {
-    // Of states of equal weight, the means of the first kind of columns are orthogonal to those of the second.
+    // With states of equal weight, the means of the first kind of columns are orthogonal to those of the second.
     let leaves = (0..6).map(|ix| gaussian(&[[-4.5, 1.5, 3.0], [1.0, -5.0, 4.0]][ix % 2]));
     let truth = star(&[1.0 / 3.0; 3], leaves.collect());
     let data = Inference::new(&truth).sample(3000, 4).unwrap();
@@ -162,7 +163,7 @@ fn two_states_that_are_asked_for_are_discrete_and_none_make_a_gaussian_tree() {
     assert_eq!(learn(&Learning::new().effort(Effort::Quick), &data).model().unwrap().family(), Family::Gaussian);
     // Two clusters are not a Gaussian: the search finds the states.
     assert_eq!(learn(&Learning::new(), &data).model().unwrap().family(), Family::Discrete);
-    // Lengths of edges say nothing about discrete states.
+    // Edge lengths carry no information about discrete states.
     let by_lengths = Learning::new().hidden_states(Some(2)).parameters(ParameterMethod::Distances);
     let error = by_lengths.run(Source::Rows(&data), &Silent).unwrap_err().to_string();
     assert!(error.contains("parameters.hidden_states"), "{error}");
@@ -194,7 +195,7 @@ fn searches_bootstraps_and_candidates_take_states_over_numbers() {
         assert!(learned.log_likelihood.is_some_and(f64::is_finite));
     }
     three.candidates(Source::Rows(&data), &Silent).unwrap();
-    // Numbers of states that are searched for are those of discrete hidden variables.
+    // A search for numbers of states implies discrete hidden variables.
     let searched = learn(&Learning::new().hidden_states_auto().restarts(1), &data);
     assert_eq!(searched.model().unwrap().family(), Family::Discrete);
 }

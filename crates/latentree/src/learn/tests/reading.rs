@@ -1,4 +1,4 @@
-//! A file is parsed once where it fits, and the order of its columns does not matter.
+//! A file is parsed only once if it fits in memory, and the order of its columns does not matter.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::report::{PageOptions, page};
 
 const COLUMNS: usize = 12;
 
-/// A table of labels, numbers, missing cells and weights of about a megabyte, whose columns go with a hidden state.
+/// A table of about a megabyte with labels, numbers, missing cells and weights, whose columns depend on a hidden state.
 fn table() -> String {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let names: Vec<String> = (0..COLUMNS).map(|ix| format!("x{ix}")).collect();
@@ -70,7 +70,7 @@ fn kept_cells_give_the_batches_and_the_errors_of_the_file() {
             assert_eq!(format!("{a:?}"), format!("{b:?}"));
         }
     }
-    // A weight that is no number shows only when rows are read.
+    // A weight that is not a number is detected only when rows are read.
     let rows: String =
         (0..3000).map(|row| format!("{},{},{}\n", row % 2, row % 3, if row == 2500 { "many" } else { "1" })).collect();
     std::fs::write(&path, format!("a,b,w\n{rows}")).unwrap();

@@ -1,4 +1,4 @@
-//! The default beside single learners: it is never worse by BIC, but for ties of 0.02%.
+//! The default compared with single learners: its BIC is never worse, except for ties of 0.02%.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn not_below_learners(data: &Dataset) {
     }
 }
 
-/// A walk: each column is the one before it and a little more, so that the Chow–Liu tree is the truth.
+/// A random walk: each column is the previous one plus a little noise, so that the Chow–Liu tree is the truth.
 #[test]
 fn on_columns_that_are_nearly_equal() {
     let (n_rows, mut rng) = (200, ChaCha8Rng::seed_from_u64(4));
@@ -42,7 +42,7 @@ fn on_columns_that_are_nearly_equal() {
     not_below_learners(&Dataset::from_columns(Arc::new(schema.build().unwrap()), columns, None).unwrap());
 }
 
-/// A column with more labels than a search takes on, beside columns that follow each other.
+/// A column with more labels than a search accepts, next to columns that form a chain.
 #[test]
 fn on_a_table_that_is_not_searched() {
     let (n_rows, n_labels, mut rng) = (3_000, 2_200_u32, ChaCha8Rng::seed_from_u64(5));

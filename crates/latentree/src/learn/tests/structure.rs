@@ -1,4 +1,4 @@
-//! What a run does with its learned structure: states of the bootstrap, contraction and lengths of the regularised learners.
+//! How a run uses its learned structure: states of the bootstrap, and contraction and lengths of the regularised learners.
 
 use crate::data::Dataset;
 use crate::distance::{DistanceOptions, estimate};
@@ -21,7 +21,7 @@ fn run(learning: &Learning, data: &Dataset) -> Learned {
 
 #[test]
 fn the_bootstrap_uses_the_states_that_the_tree_was_learned_with() {
-    // Two states of the truth: distances by three are of a correlation that is not there.
+    // The truth has two states: distances for three states measure a correlation that does not exist.
     let data = drawn(Shape::Star, 6, 3, 1000);
     let learning = |states: usize| {
         let parameters = crate::learn::ParameterMethod::None;

@@ -47,7 +47,7 @@ fn sizes_add_up_frequencies_are_those_of_the_rows_and_names_are_no_markup() {
         let leaves: Vec<&Value> = groups.iter().filter(|group| group["children"].is_null()).collect();
         assert_eq!(leaves.iter().map(|group| group["size"].as_u64().unwrap()).sum::<u64>(), 300);
         for leaf in leaves {
-            // Every row of a group has the three words of its topic, and half of all rows have them.
+            // All rows of a group have the three words of its topic, and so do half of all rows.
             let frequent = leaf["frequent"].as_array().unwrap();
             assert_eq!(frequent.len(), 3);
             assert!(frequent.iter().all(|it| it[1] == 1.0 && it[2] == 0.5), "{frequent:?}");

@@ -40,8 +40,8 @@ impl Ord for Offer {
     }
 }
 
-/// Chooses up to `most` of the candidates, in the order of what they add, and at most one of each owner; `covered` is what is known of
-/// each variable before, and is raised.
+/// Chooses up to `most` of the candidates, in the order of the coverage they add, and at most one per owner. `covered` holds
+/// the coverage of each variable so far, and is updated.
 pub(super) fn greedy(
     says: &[Vec<Says>],
     owner: impl Fn(usize) -> usize,

@@ -38,7 +38,7 @@ impl Difference {
         }
     }
 
-    /// Whether an event, a label or a plain "yes", is rarer than elsewhere. A mean may differ either way.
+    /// Returns whether an event, a label or a plain "yes", is rarer than elsewhere. A mean may differ either way.
     pub(super) fn is_lack(&self) -> bool {
         !self.is_mean && self.inside < self.outside
     }
@@ -65,7 +65,7 @@ pub(super) struct Feature {
 
 #[derive(Debug, Clone)]
 enum Values {
-    /// Labels, and their values if they have an order; whether the second of two is a plain "yes".
+    /// Labels, and their values if they are ordered; `event` is set if the second of two is a plain "yes".
     Labels { labels: Vec<String>, order: Option<Vec<f64>>, event: Option<usize> },
     /// Mean of a number by state.
     Means(Vec<f64>),
@@ -144,7 +144,7 @@ impl Feature {
         Some(tell(Some(labels[label].clone()), false, here[label], there[label]))
     }
 
-    /// Whether the described value is as high in each of these states as in any other.
+    /// Returns whether the described value is as high in each of these states as in any other.
     pub(super) fn rises_in_each(&self, prior: &[f64], told: &Difference, inside: &std::ops::Range<usize>) -> bool {
         let value = |state: usize| match &self.values {
             Values::Means(means) => means[state],

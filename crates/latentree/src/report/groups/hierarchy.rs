@@ -1,13 +1,14 @@
-//! The hierarchy from a dozen broad groups to fine ones: the cover, applied again inside each group.
+//! The hierarchy from a dozen broad groups to fine ones: the greedy cover, applied again inside each group.
 //!
-//! Groups of a small tree are about its hidden nodes, those of a larger one about themes of them.
+//! Groups of a small tree are based on its hidden nodes, those of a larger tree on themes of these nodes.
 
 use super::cover::{Choice, greedy, knee};
 use super::information::{LITTLE, Says, Scale, Theme, Walks};
 use crate::index::NodeIx;
 use crate::model::LatentTree;
 
-/// In trees of at most this many hidden nodes, every hidden node that is the best for some variable is a group of a single level.
+/// In trees with at most this many hidden nodes, every hidden node that is the best for some variable is a group of a single
+/// level.
 const FEW_HIDDEN: usize = 12;
 /// Number of broad groups of a larger tree.
 const BROAD: std::ops::RangeInclusive<usize> = 8..=20;
@@ -79,7 +80,8 @@ pub(super) fn hierarchy(walks: &Walks<'_>) -> Vec<Found> {
     all.found
 }
 
-/// The hidden nodes, at most so many, that together have the most information about all variables, in the order of what they add.
+/// The hidden nodes, at most `most`, that together have the most information about all variables, in the order of what they
+/// add.
 pub(in crate::report) fn covering(model: &LatentTree, most: usize) -> Vec<NodeIx> {
     let walks = Walks::new(model);
     let tree = model.tree();

@@ -27,9 +27,9 @@ const MAX_THEMES: usize = 32;
 
 /// What a group is about: a hidden node, or whether it is in some of its states.
 ///
-/// The states of one node may be about things that exclude each other, such as the months of a year: the node has much information
-/// about all of them, and yet no two are ever seen together. What goes together is what one state, or the states from one on, tell
-/// apart from the rest.
+/// The states of one node may stand for things that exclude each other, such as the months of a year: the node has much
+/// information about all of them, although no two ever occur together. Variables that do go together are those that one
+/// state, or all states from one on, separate from the rest.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Theme {
     pub(super) node: NodeIx,
@@ -94,7 +94,7 @@ impl Scale {
         }
     }
 
-    /// Whether a share is less than this fraction of the information, also for rare variables.
+    /// Returns whether a share is less than this fraction of the information, also for rare variables.
     pub(super) fn is_below(self, part: f64, share: f64) -> bool {
         match self {
             Self::Entropy(entropy) => self.nats(share) < part * entropy || share <= 0.0,
@@ -136,7 +136,8 @@ impl<'a> Walks<'a> {
         Self { model, marginals, kind }
     }
 
-    /// The themes of a hidden node: each state but the first, and the states from one on; of two states or a number, the node itself.
+    /// The themes of a hidden node: each state except the first, and all states from one on; for a node with two states or a
+    /// number, the node itself.
     pub(super) fn themes(&self, node: NodeIx) -> Vec<Theme> {
         let n_states = match &self.kind {
             Kind::Discrete(steps) => steps.marginals[node.get()].len(),

@@ -91,8 +91,8 @@ impl<'a> Observer<'a> {
 }
 
 impl Observer<'_> {
-    /// Columns that describe the single states of a node of more than two: each state may be about other columns than the group. None for
-    /// other nodes.
+    /// Columns that describe the single states of a node with more than two, because each state may be about other columns
+    /// than the group. Empty for other nodes.
     pub(super) fn by_state(&self, node: NodeIx, wanted: usize) -> Vec<Feature> {
         let (model, Kind::Discrete(steps)) = (self.walks.model, &self.walks.kind) else { return Vec::new() };
         let n_states = steps.marginals[node.get()].len();

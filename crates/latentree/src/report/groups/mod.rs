@@ -76,9 +76,10 @@ pub struct Group {
     pub variables: Vec<(NodeIx, f64)>,
     /// Hidden nodes that belong to the group, its own first.
     pub hidden: Vec<NodeIx>,
-    /// The states of the node, in order; none for a Gaussian node.
+    /// The states of the node, in order; empty for a Gaussian node.
     pub states: Vec<GroupState>,
-    /// The states that the group is about: all but the first, unless some of them tell more; none for a Gaussian node.
+    /// The states that the group is about: all but the first, unless some of them are more informative; empty for a Gaussian
+    /// node.
     pub about: std::ops::Range<usize>,
     /// Share of rows in these states; `None` for a Gaussian node.
     pub share: Option<f64>,
@@ -319,8 +320,8 @@ fn described_state(prior: &[f64], features: &[Feature], state: usize, name: &str
     GroupState { state: name.to_owned(), share: prior[state], differences, description }
 }
 
-/// How the rows in these states differ from the others, the most informative column first. What they have comes before what they lack: of
-/// twelve kinds of patients, ten have little heart disease.
+/// How the rows in these states differ from the others, the most informative column first. What they have comes before what
+/// they lack: of twelve kinds of patients, ten have little heart disease.
 fn differences(prior: &[f64], features: &[Feature], is_inside: &dyn Fn(usize) -> bool) -> Vec<Difference> {
     let mut telling: Vec<(f64, &Feature)> =
         features.iter().map(|feature| (feature.information(prior, is_inside), feature)).collect();

@@ -7,7 +7,7 @@ use crate::model::test_models::{Family, generator, random_model};
 use crate::model::{Distribution, Domain, Marginal};
 use crate::simulate::{ParameterFamily, RandomModelOptions, Shape, Simulation};
 
-/// The joint probability of every assignment of all nodes of a discrete model.
+/// The joint probability of each assignment of all nodes of a discrete model.
 fn enumerated(model: &LatentTree) -> Vec<(Vec<usize>, f64)> {
     let n_states: Vec<usize> = model.tree().node_ixs().map(|node| model.n_states(node).unwrap()).collect();
     let total: usize = n_states.iter().product();
@@ -80,7 +80,7 @@ fn information_in_a_gaussian_tree_is_that_of_its_covariances() {
     for seed in 0..20 {
         let model = random_model(seed, Family::Gaussian, 12);
         let n = model.tree().n_nodes();
-        // Covariances by the linear equations, node after node.
+        // Covariances from the linear equations, node by node.
         let mut covariance = vec![vec![0.0; n]; n];
         let mut done: Vec<NodeIx> = Vec::new();
         for &node in &model.rooted().order {
@@ -388,7 +388,7 @@ fn the_support_of_a_group_is_the_median_of_the_edges_that_cut_it_off() {
     }
 }
 
-/// Three kinds of rows, each with a variable of its own; most rows of each kind lack the variables of the others.
+/// Three kinds of rows, each with its own variable; most rows of each kind lack the variables of the others.
 #[test]
 fn a_state_is_described_by_what_its_rows_have_before_what_they_lack() {
     use crate::data::{Kind, Schema};
@@ -402,7 +402,7 @@ fn a_state_is_described_by_what_its_rows_have_before_what_they_lack() {
     let mut builder = LatentTree::builder(std::sync::Arc::new(schema), tree).root(h).hidden(h, Domain::numbered(3));
     builder = builder.distribution(h, Distribution::Discrete(Table::new(3, vec![0.6, 0.3, 0.1])));
     for (ix, leaf) in leaves.into_iter().enumerate() {
-        // The heart tells state 2 apart better than the skin does, but by its absence.
+        // The heart separates state 2 better than the skin does, but by its absence.
         let have: [f64; 3] = [[0.5, 0.9, 0.0], [0.1, 0.6, 0.1], [0.1, 0.1, 0.3]][ix];
         let table = have.iter().flat_map(|&p| [1.0 - p, p]).collect();
         builder = builder.distribution(leaf, Distribution::Discrete(Table::new(2, table)));
@@ -411,6 +411,6 @@ fn a_state_is_described_by_what_its_rows_have_before_what_they_lack() {
     let groups = Groups::of(&model);
     let [group] = groups.all() else { panic!("one hidden node, one group") };
     let description = &group.states[2].description;
-    // The lung tells 0.008 nats, less than a tenth of the heart's 0.092.
+    // The lung has 0.008 nats, less than a tenth of the heart's 0.092.
     assert_eq!(description, "state 2, 10% of rows: skin 30% instead of 10%, heart 0% instead of 63%");
 }

@@ -1,4 +1,4 @@
-//! What can be said about every node of a model or tree.
+//! The content of the page for each node of a model or tree.
 
 use std::collections::BTreeMap;
 
@@ -13,22 +13,22 @@ use crate::report::profile::{Found, Lengths, correlations, most_informative, mos
 use crate::report::steps::{Content, Steps, chain};
 use crate::tree::Tree;
 
-/// States of a node that are shown.
+/// Maximum number of states of a node to show.
 const SHOWN_STATES: usize = 20;
-/// Nodes with more states have no profile.
+/// Maximum number of states of a node with a profile.
 const MAX_STATES: usize = 64;
-/// Labels of a variable that a profile shows.
+/// Maximum number of labels of a variable to show in a profile.
 const SHOWN_LABELS: usize = 7;
-/// Variables that name a hidden node.
+/// Number of variables that name a hidden node.
 const TOPIC: usize = 3;
-/// Columns that typical rows are shown with.
+/// Number of columns shown for typical rows.
 const ROW_COLUMNS: usize = 6;
-/// What says less than this share of what the best says is left out, if there are a few better.
+/// Entries with less than this share of the best entry's information are left out if there are a few better ones.
 const MIN_SHARE: f64 = 0.02;
-/// Entries of all profiles together, about; a node has from 6 to 20.
+/// Approximate total number of entries in all profiles; a node has 6 to 20.
 const ALL_ENTRIES: usize = 120_000;
 
-/// What can be said about every node, in lists by node.
+/// The content for all nodes, in lists indexed by node.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     /// Probabilities of the shown states, or mean and standard deviation.
@@ -36,11 +36,11 @@ pub(super) struct Facts {
     pub(super) shown_states: BTreeMap<usize, Vec<usize>>,
     pub(super) profiles: Vec<Vec<Entry>>,
     pub(super) topics: Vec<Vec<usize>>,
-    /// Columns of the first entries, with which rows are shown.
+    /// Columns of the first entries, which are shown for rows.
     pub(super) columns: Vec<Vec<ColIx>>,
-    /// Of the edge to the parent in `parents`.
+    /// Mutual information of the edge to the parent in `parents`.
     pub(super) information: Vec<Option<f64>>,
-    /// Of the edge to the parent in `parents`, from 0 to 1.
+    /// Strength of the edge to the parent in `parents`, from 0 to 1.
     pub(super) strengths: Vec<Option<f64>>,
     /// Columns that are members of groups.
     pub(super) members: Vec<ColIx>,
@@ -53,7 +53,7 @@ struct About {
 }
 
 impl Facts {
-    /// Looks at all nodes, which have these parents on the page.
+    /// Describes all nodes, with these parents on the page.
     pub(super) fn new(view: View<'_>, steps: Option<&Steps>, parents: &[Option<NodeIx>]) -> Self {
         let tree = view.tree();
         let wanted = (ALL_ENTRIES / tree.n_nodes().max(1)).clamp(6, 20);
@@ -62,7 +62,7 @@ impl Facts {
             (Some(model), None) => gaussian(model, parents, wanted),
             (None, _) => plain(tree, parents, wanted),
         };
-        // The same for whichever end of an edge is the parent in the model.
+        // The same regardless of which end of an edge is the parent in the model.
         if let Some(model) = view.model() {
             let mut known = edge_information(model);
             if let Some(steps) = steps {
@@ -70,7 +70,7 @@ impl Facts {
                 known.iter_mut().zip(more).for_each(|(known, more)| *known = known.or(more));
             }
             facts.information = by_page_parent(model, parents, &known);
-            // Linfoot's informational correlation: |ρ| of Gaussian variables with this information.
+            // Linfoot's informational correlation: |ρ| of Gaussian variables with this much information.
             let strength = |information: &Option<f64>| information.map(|nats| (-(-2.0 * nats).exp_m1()).max(0.0).sqrt());
             facts.strengths = facts.information.iter().map(strength).map(|it| it.and_then(finite)).collect();
             facts.information.iter_mut().for_each(|it| *it = it.and_then(finite));
@@ -97,7 +97,7 @@ fn by_page_parent(model: &LatentTree, parents: &[Option<NodeIx>], known: &[Optio
     own.collect()
 }
 
-/// The observed nodes that name a node: its first different ones.
+/// The first distinct observed nodes, which name a node.
 fn topic(nodes: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut topic = Vec::new();
     for node in nodes {
@@ -152,7 +152,7 @@ fn discrete(model: &LatentTree, steps: &Steps, parents: &[Option<NodeIx>], wante
         let topic = if tree.is_observed(node) {
             Vec::new()
         } else {
-            // Members of one group are one node: a few more are looked at.
+            // Members of one group are a single node, so a few more are considered.
             let above = parents[ix].map(NodeIx::get);
             topic(most_informative(tree, steps, ix, above, 2 * TOPIC).iter().map(|found| found.node))
         };
@@ -174,7 +174,7 @@ fn discrete(model: &LatentTree, steps: &Steps, parents: &[Option<NodeIx>], wante
     facts
 }
 
-/// What says most about a number or a group (by its most telling member), without the distributions.
+/// The variables most informative about a number or a group (through its most informative member), without distributions.
 fn related(model: &LatentTree, steps: &Steps, node: NodeIx, wanted: usize, members: &[ColIx]) -> Vec<Entry> {
     let Some(parent) = model.parent(node).map(NodeIx::get) else { return Vec::new() };
     let Some(column) = steps.attached[parent].iter().find(|it| it.node == node.get()) else { return Vec::new() };
@@ -212,7 +212,7 @@ fn entry(found: &Found<'_>, steps: &Steps, origin: usize, states: &[usize], memb
     let labels: Vec<usize> = if width == 2 {
         vec![1]
     } else {
-        // Those whose probability differs most between the states.
+        // The labels whose probability differs most between the states.
         let spread = |label: usize| {
             let values = states.iter().map(|&state| given[state * width + label]);
             let (low, high) = values.fold((1.0_f64, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));

@@ -1,25 +1,25 @@
-//! The page's file: a template with its data in it, safe whatever the data say.
+//! Embeds data into a template to produce the page's file, safely for any content.
 //!
-//! Data are JSON in a `<script type="application/json">`, which a browser reads as text up to `</script`. In JSON, `<`, `>`, `&`,
-//! U+2028 and U+2029 occur in strings only and may be written as `\u003c` and so on: then nothing in the data can end the
-//! element, begin a comment or be taken for markup. Exports are gzip in base64, unpacked by the browser when asked for.
+//! Data are JSON in a `<script type="application/json">`, which a browser reads as text up to `</script`. In JSON, `<`, `>`,
+//! `&`, U+2028 and U+2029 occur only in strings and may be written as `\u003c` and so on, so nothing in the data can end the
+//! element, start a comment or be interpreted as markup. Exports are gzip in base64, decompressed by the browser on demand.
 
 use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// A built front end: markup, style and program, with places for the title and the data.
+/// A built front end: markup, style and script, with placeholders for the title and the data.
 pub(in super::super) struct Template {
     html: &'static str,
-    /// Where the data go, in this order.
+    /// Placeholders of the data, in this order.
     places: &'static [&'static str],
 }
 
-/// Where the title goes.
+/// Placeholder of the title.
 const TITLE: &str = "__LATENTREE_TITLE__";
 
-/// The page of a tree: what is drawn at first, then what is read later.
+/// The page of a tree: the data for the first view, then the data loaded later.
 pub(in super::super) const TREE: Template = Template {
     html: include_str!("template.html"),
     places: &["__LATENTREE_TREE__", "__LATENTREE_DETAILS__", "__LATENTREE_EXPORTS__"],
@@ -29,7 +29,7 @@ pub(in super::super) const TREE: Template = Template {
 pub(in super::super) const CLUSTERS: Template =
     Template { html: include_str!("clusters.html"), places: &["__LATENTREE_CLUSTERS__"] };
 
-/// The page with this title and JSON for every place.
+/// Fills a template with a title and JSON for each placeholder.
 pub(in super::super) fn fill(template: &Template, title: &str, data: &[&str]) -> String {
     const PLACED: &str = "the template has a place for everything";
     let length: usize = data.iter().map(|json| json.len()).sum();
@@ -47,7 +47,7 @@ pub(in super::super) fn fill(template: &Template, title: &str, data: &[&str]) ->
     out
 }
 
-/// JSON that means the same and holds nothing that a browser takes for markup.
+/// Escapes JSON so that it keeps its meaning and contains nothing that a browser interprets as markup.
 fn escape_json(json: &str, out: &mut String) {
     let mut clean = 0;
     for (at, c) in json.char_indices() {
@@ -66,7 +66,7 @@ fn escape_json(json: &str, out: &mut String) {
     out.push_str(&json[clean..]);
 }
 
-/// Text as HTML, in one line.
+/// Escapes text for HTML, on one line.
 fn escape_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -83,7 +83,7 @@ fn escape_text(text: &str) -> String {
     out
 }
 
-/// A text as gzip in base64.
+/// Compresses text with gzip and encodes it in base64.
 pub(super) fn packed(text: &str) -> String {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));
     let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());

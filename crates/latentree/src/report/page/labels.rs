@@ -1,4 +1,4 @@
-//! The labels of all nodes and members of groups, each set once.
+//! The labels of all nodes and members of groups; each set is stored once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -6,16 +6,16 @@ use super::payload::{Entry, LabelSet, Member, Rows, cut};
 use crate::index::{ColIx, NodeIx};
 use crate::model::LatentTree;
 
-/// Sets of labels up to this size are written whole.
+/// Maximum size of label sets that are written in full.
 const WHOLE_SET: usize = 50;
-/// Characters of a label.
+/// Maximum number of characters of a label.
 const LABEL_LENGTH: usize = 120;
 
-/// Sets of labels, and which node and which member of a group has which.
+/// Sets of labels, and the set used by each node and each member of a group.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
     pub(super) sets: Vec<LabelSet>,
-    /// By node; −1 for none.
+    /// For each node, its set; −1 for none.
     pub(super) of_node: Vec<i64>,
     pub(super) members: Vec<Member>,
     by_labels: HashMap<Vec<String>, usize>,
@@ -45,7 +45,7 @@ impl Labels {
         }
         for (&node, rows) in rows {
             for row in rows.typical.iter().flatten() {
-                // Cells are those of the profile's first entries.
+                // The cells belong to the first entries of the profile.
                 for (entry, cell) in profiles[node].iter().zip(&row.2) {
                     let set = if entry.member.is_some() { &mut used_of_member } else { &mut used };
                     set.extend(cell.map(|cell| (entry.member.unwrap_or(entry.node), cell as usize)));

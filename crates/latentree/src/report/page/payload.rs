@@ -1,4 +1,4 @@
-//! What the page knows: one JSON object, read by `web/src/payload.ts`. Lists are by node index unless said otherwise.
+//! The data of the page: one JSON object, read by `web/src/payload.ts`. Lists are indexed by node unless stated otherwise.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use serde::Serialize;
 use crate::index::NodeIx;
 use crate::report::{Group, Topic};
 
-/// Characters of what a hidden node is called.
+/// Maximum number of characters in the label of a hidden node.
 pub(super) const GROUP_LABEL: usize = 200;
-/// Characters of what a group or a state is described by.
+/// Maximum number of characters in the description of a group or a state.
 const GROUP_DESCRIPTION: usize = 1000;
-/// Characters of a word of a topic.
+/// Maximum number of characters in a word of a topic.
 const WORD: usize = 80;
 
-/// What the page shows at first.
+/// The data of the first view.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Payload {
@@ -26,44 +26,44 @@ pub(super) struct Payload {
     pub(super) names: Vec<String>,
     /// 1 for observed nodes.
     pub(super) observed: Vec<u8>,
-    /// As seen from the tree's centre; −1 for roots.
+    /// Parents as seen from the tree's centre; −1 for roots.
     pub(super) parents: Vec<i64>,
     pub(super) kinds: Vec<&'static str>,
-    /// Of the edge to the parent, as the next three.
+    /// Length of the edge to the parent; the next three fields also describe this edge.
     pub(super) lengths: Vec<Option<f64>>,
     pub(super) supports: Vec<Option<f64>>,
     pub(super) information: Vec<Option<f64>>,
-    /// From 0 to 1.
+    /// Strength, from 0 to 1.
     pub(super) strengths: Vec<Option<f64>>,
-    /// The observed nodes below a hidden node that say most about it.
+    /// The observed nodes below a hidden node that are most informative about it.
     pub(super) topics: Vec<Vec<usize>>,
     pub(super) label_sets: Vec<LabelSet>,
-    /// −1 for nodes without labels.
+    /// For each node, its set of labels; −1 for nodes without labels.
     pub(super) labels: Vec<i64>,
-    /// Probabilities of the states that are shown; mean and standard deviation of a Gaussian node.
+    /// Probabilities of the shown states; mean and standard deviation of a Gaussian node.
     pub(super) marginals: Vec<Vec<f64>>,
-    /// The states that are shown, for nodes with more.
+    /// The shown states, for nodes with more.
     pub(super) shown_states: BTreeMap<usize, Vec<usize>>,
     /// Members of groups of columns.
     pub(super) members: Vec<Member>,
-    /// What hidden nodes are called; none for observed ones, and for trees without tables.
+    /// Labels of hidden nodes; `None` for observed nodes and for trees without tables.
     pub(super) node_labels: Vec<Option<String>>,
-    /// Groups of variables, the broad ones first, each before the finer ones inside it.
+    /// Groups of variables: broad groups first, each before its finer groups.
     pub(super) groups: Vec<GroupEntry>,
     pub(super) fit: Fit,
     pub(super) misfits: Option<MisfitTable>,
 }
 
-/// What the page shows of a node when it is asked.
+/// The data shown for a node on demand.
 #[derive(Debug, Serialize)]
 pub(super) struct Details {
     /// By node.
     pub(super) profiles: Vec<Vec<Entry>>,
-    /// By node; only with data.
+    /// By node; only present with data.
     pub(super) rows: BTreeMap<usize, Rows>,
 }
 
-/// Labels of states: all of them, or the ones that the page needs.
+/// Labels of states: all of them, or only those that the page needs.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum LabelSet {
@@ -71,7 +71,7 @@ pub(super) enum LabelSet {
     Some(BTreeMap<usize, String>),
 }
 
-/// A variable that says something about the node.
+/// A variable that is informative about the node.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Entry {
     #[serde(rename = "n")]
@@ -81,7 +81,7 @@ pub(super) struct Entry {
     /// Mutual information in nats.
     #[serde(rename = "i", skip_serializing_if = "Option::is_none")]
     pub(super) information: Option<f64>,
-    /// Labels whose probabilities are given; left out for the second of two.
+    /// Labels whose probabilities are given; omitted for the second of two.
     #[serde(rename = "l", skip_serializing_if = "Vec::is_empty")]
     pub(super) labels: Vec<usize>,
     /// Probabilities of the labels, state by state.
@@ -105,18 +105,18 @@ pub(super) struct Member {
     pub(super) labels: i64,
 }
 
-/// A group of variables, as [`Groups::to_json`](crate::report::Groups::to_json) has it, with nodes in place of names.
+/// A group of variables, as in [`Groups::to_json`](crate::report::Groups::to_json), with nodes instead of names.
 #[derive(Debug, Serialize)]
 pub(super) struct GroupEntry {
-    /// The hidden node; none for the group of what belongs to no other.
+    /// The hidden node; `None` for the group of variables that belong to no other group.
     pub(super) node: Option<usize>,
     pub(super) label: String,
     pub(super) level: usize,
-    /// Place in the list.
+    /// Index of the enclosing group in the list.
     pub(super) parent: Option<usize>,
-    /// Observed nodes, the most telling first.
+    /// Observed nodes, most informative first.
     pub(super) variables: Vec<usize>,
-    /// What the node says about them, in nats.
+    /// The node's information about each of them, in nats.
     pub(super) information: Vec<f64>,
     pub(super) hidden: Vec<usize>,
     /// The states in words.
@@ -124,7 +124,7 @@ pub(super) struct GroupEntry {
     pub(super) share: Option<f64>,
     pub(super) support: Option<f64>,
     pub(super) description: String,
-    /// What it is as a topic; only of a model of words.
+    /// The group as a topic; only for models of words.
     pub(super) topic: Option<TopicEntry>,
 }
 
@@ -145,7 +145,7 @@ impl TopicEntry {
 }
 
 impl GroupEntry {
-    /// What the page tells of a group.
+    /// The entry of a group.
     pub(super) fn new(group: &Group, topics: &[Topic]) -> Self {
         let topic = topics.iter().find(|topic| topic.node.is_some() && topic.node == group.node);
         let ixs = |nodes: &mut dyn Iterator<Item = NodeIx>| nodes.map(NodeIx::get).collect();
@@ -174,11 +174,11 @@ pub(super) struct Row(pub(super) u64, pub(super) f64, pub(super) Vec<Option<f64>
 #[derive(Debug, Serialize)]
 pub(super) struct Rows {
     pub(super) shares: Vec<f64>,
-    /// By state, or the highest and the lowest.
+    /// By state; for a Gaussian node, the highest and the lowest.
     pub(super) typical: Vec<Vec<Row>>,
 }
 
-/// How the model was made and how it fits.
+/// How the model was learned, and its fit.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Fit {
@@ -211,7 +211,7 @@ pub(super) struct Misfit {
     pub(super) z: f64,
 }
 
-/// The badly explained pairs and how many were looked at.
+/// The badly explained pairs, and the number of pairs checked.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct MisfitTable {
@@ -230,11 +230,11 @@ pub(super) struct Export {
     pub(super) bytes: usize,
     /// Gzip in base64.
     pub(super) packed: Option<String>,
-    /// Why there is none.
+    /// Why there is no file.
     pub(super) problem: Option<String>,
 }
 
-/// A number with four digits, which is all that is shown; −∞, ∞ and NaN have none in JSON.
+/// Rounds a number to the four digits that are shown; −∞, ∞ and NaN have no JSON representation.
 pub(in super::super) fn short(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
@@ -244,12 +244,12 @@ pub(in super::super) fn short(value: f64) -> f64 {
     if rounded.is_finite() { rounded } else { value }
 }
 
-/// [`short`], or nothing for what JSON cannot say.
+/// [`short`], or `None` for values that JSON cannot represent.
 pub(super) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then(|| short(value))
 }
 
-/// A user's text cut to a number of characters.
+/// Shortens a user's text to a number of characters.
 pub(in super::super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),

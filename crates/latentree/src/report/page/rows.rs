@@ -1,4 +1,4 @@
-//! One pass over the data: how well they fit, and which rows are most typical of every state of every hidden node.
+//! A pass over the data: the fit, and the rows most typical of each state of each hidden node.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::model::{Family, LatentTree};
 use crate::moments::{Accumulator as _, PairMoments, PairOptions};
 use crate::observer::Observer;
 
-/// Posterior values that are held at once.
+/// Maximum number of posterior values held at once.
 const MAX_VALUES: usize = 1 << 21;
-/// Features whose pairs are counted: with more, only the columns that vary most are looked at.
+/// Maximum number of features whose pairs are counted; with more, only the columns that vary most are considered.
 const MAX_FEATURES: usize = 3000;
-/// Columns with more labels are not looked at in pairs.
+/// Maximum number of labels of a column that is considered in pairs.
 const MAX_LABELS: usize = 30;
 
 /// A row that is typical of a state.
@@ -23,9 +23,9 @@ const MAX_LABELS: usize = 30;
 pub(super) struct TypicalRow {
     /// Zero-based.
     pub(super) row: u64,
-    /// The posterior probability of the state; in a Gaussian tree the posterior mean.
+    /// The posterior probability of the state; in a Gaussian tree, the posterior mean.
     pub(super) value: f64,
-    /// Cells of the columns that the node is shown with.
+    /// Cells of the columns shown for the node.
     pub(super) cells: Vec<f64>,
 }
 
@@ -34,22 +34,22 @@ pub(super) struct TypicalRow {
 pub(super) struct NodeRows {
     /// Weighted share of the rows in each state; empty in a Gaussian tree.
     pub(super) shares: Vec<f64>,
-    /// The most typical rows of each state; in a Gaussian tree those with the highest and the lowest mean.
+    /// The most typical rows of each state; in a Gaussian tree, those with the highest and the lowest mean.
     pub(super) typical: Vec<Vec<TypicalRow>>,
 }
 
-/// What a pass over the data finds.
+/// The result of the passes over the data.
 pub(super) struct DataView {
     pub(super) score: Score,
     /// By node; `None` for observed nodes.
     pub(super) rows: Vec<Option<NodeRows>>,
-    /// `None` if the columns' numbers are too large for moments.
+    /// `None` if the numbers in the columns are too large for moments.
     pub(super) moments: Option<PairMoments>,
     /// The model's columns whose pairs were counted, in the order of the moments' columns.
     pub(super) pair_columns: Vec<ColIx>,
 }
 
-/// Passes over the data twice: for posteriors and pairs, then for the cells of the typical rows. `shown` gives the columns by
+/// Reads the data twice: for posteriors and pairs, then for the cells of the typical rows. `shown` holds the columns of each
 /// node.
 pub(super) fn read(
     model: &LatentTree,
@@ -80,7 +80,7 @@ pub(super) fn read(
         if let Some(pairs) = &mut moments
             && let Err(error) = pairs.observe(&project(&batch, &pair_columns, model.schema().columns().len()))
         {
-            // All else can be shown.
+            // Everything else can be shown.
             observer.warn(&format!("the page omits pairs of variables: {error}"));
             moments = None;
         }
@@ -116,7 +116,7 @@ pub(super) fn read(
                     } else {
                         for (state, &value) in values.iter().enumerate() {
                             node.shares[state] += weight * value;
-                            // A row is shown where it most probably belongs.
+                            // A row is shown for states that are more probable than under a uniform posterior.
                             if value * values.len() as f64 > 1.0 {
                                 keep(&mut node.typical[state], number, value, per_state);
                             }
@@ -141,7 +141,7 @@ pub(super) fn read(
     Ok(DataView { score, rows, moments, pair_columns })
 }
 
-/// Keeps the rows with the greatest values, best first; of equals the earlier.
+/// Keeps the rows with the largest values, best first; in case of ties, the earlier row.
 fn keep(kept: &mut Vec<TypicalRow>, row: u64, value: f64, most: usize) {
     if kept.len() == most && kept.last().is_some_and(|last| last.value >= value) {
         return;
@@ -183,7 +183,7 @@ fn fill_cells(
     Ok(())
 }
 
-/// The columns whose pairs are looked at: all, or those that vary most under the model, in their own order.
+/// The columns whose pairs are considered: all, or those that vary most under the model, in their original order.
 fn pair_columns(model: &LatentTree) -> Result<(Vec<ColIx>, Arc<Schema>)> {
     let schema = model.schema();
     let marginals = model.marginals();
@@ -210,7 +210,7 @@ fn pair_columns(model: &LatentTree) -> Result<(Vec<ColIx>, Arc<Schema>)> {
     Ok((chosen, Arc::new(own)))
 }
 
-/// A batch with some of its columns.
+/// A batch restricted to some of its columns.
 fn project<'a>(batch: &'a Batch, columns: &[ColIx], n_columns: usize) -> Cow<'a, Batch> {
     if columns.len() == n_columns {
         return Cow::Borrowed(batch);

@@ -11,7 +11,7 @@ use crate::simulate::{ParameterFamily, Shape, Simulation};
 const FAMILIES: [test_models::Family; 3] =
     [test_models::Family::Discrete, test_models::Family::Mixed, test_models::Family::Gaussian];
 
-/// Mutual information of two discrete nodes by their joint distribution.
+/// Mutual information of two discrete nodes, from their joint distribution.
 fn information(inference: &Inference<'_>, model: &LatentTree, a: NodeIx, b: NodeIx) -> f64 {
     let JointAnswer::Table { n_states, probabilities } = inference.joint(&Evidence::none(model), &[a, b]).unwrap() else {
         panic!("discrete nodes have a table")
@@ -23,7 +23,7 @@ fn information(inference: &Inference<'_>, model: &LatentTree, a: NodeIx, b: Node
     cells.map(|(i, j)| if cell(i, j) > 0.0 { cell(i, j) * (cell(i, j) / (first[i] * second[j])).ln() } else { 0.0 }).sum()
 }
 
-/// The data of a page, of its three elements.
+/// The data in the three elements of a page.
 fn data(html: &str) -> [Value; 3] {
     ["tree-data", "details-data", "exports-data"].map(|id| {
         let (_, rest) = html.split_once(&format!("id=\"{id}\">")).unwrap();
@@ -49,7 +49,7 @@ fn the_most_informative_variables_are_those_of_a_full_search() {
                 .collect();
             all.sort_by(|a, b| b.total_cmp(a));
             let found = most_informative(tree, &steps, origin.get(), None, 5);
-            // What lies in another tree of a forest says nothing and is not reached.
+            // Nodes in another tree of a forest carry no information and are not reached.
             assert!(found.len() == 5.min(all.len()) || all[found.len()] < 1e-12, "seed {seed}");
             for (found, best) in found.iter().zip(&all) {
                 assert!((found.information - best).abs() < 1e-10, "seed {seed}: {} for {best}", found.information);
@@ -254,7 +254,7 @@ fn pairs_are_judged_against_the_joint_distribution_of_the_model() {
     for seed in 0..10 {
         let model = random_model(seed, test_models::Family::Discrete, 14);
         let other = random_model(seed + 100, test_models::Family::Discrete, 14);
-        // Rows of another model, where the two have the same columns: a fit as bad as can be.
+        // Rows of another model, if the two have the same columns: the worst possible fit.
         let same = **other.schema() == **model.schema();
         let rows = sample(if same { &other } else { &model }, 400);
         let steps = Steps::new(&model);
@@ -292,7 +292,7 @@ fn data_of_the_model_itself_are_well_explained_and_a_missed_pair_is_found() {
     assert!(misfits["pairs"].as_u64().unwrap() > 60);
     assert!(misfits["beyondFour"].as_u64().unwrap() <= 2, "{}", misfits["beyondFour"]);
 
-    // A model in which all variables are independent explains none of the star's pairs.
+    // A model of independent variables explains none of the star's pairs.
     let star = Simulation::new(Shape::Star, 5)
         .family(ParameterFamily::Categorical { states: 2, hidden_states: 2, separation: 0.8 })
         .model()
@@ -377,7 +377,7 @@ fn the_groups_of_the_page_are_those_of_the_model() {
         let (shown, listed) = (tree["groups"].as_array().unwrap(), listed.as_array().unwrap());
         assert_eq!(shown.len(), listed.len());
         for (shown, listed) in shown.iter().zip(listed) {
-            // Long texts are cut.
+            // Long texts are shortened.
             let is_same = |shown: &Value, listed: &Value| match (shown.as_str(), listed.as_str()) {
                 (Some(shown), Some(listed)) => {
                     shown == listed || shown.strip_suffix('…').is_some_and(|start| listed.starts_with(start))

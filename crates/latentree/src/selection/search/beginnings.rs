@@ -1,4 +1,4 @@
-//! The models that a search starts from.
+//! The models from which a search starts.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::selection::options::Effort;
 use crate::selection::shape::Shape;
 use crate::structure::ChowLiu;
 
-/// Where to start.
+/// A starting point.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Beginning {
     Levels,
     Islands(usize),
     Classes,
-    /// One of the given trees, with so many states.
+    /// One of the given trees, with this number of states.
     Given(usize, usize),
     /// One of the given models.
     Model(usize),
@@ -46,14 +46,14 @@ pub(super) fn beginnings(search: &BicSearch, size: f64, n_variables: usize) -> V
     if search.hidden_states.is_none() {
         all.extend(given(3));
     }
-    // Where a start costs little, many are tried.
+    // If a start is cheap, many are tried.
     let more = if search.effort == Effort::Thorough || size < SMALL { 9 } else { 0 };
     all.extend((3..3 + more).map(Islands));
     all
 }
 
 impl Bench<'_> {
-    /// A model to begin with.
+    /// Builds the model of a starting point.
     pub(super) fn begin(&self, beginning: Beginning, moments: &PairMoments, search: &BicSearch) -> Result<Option<Found>> {
         let (schema, columns, judge, seed) = (self.rows.schema(), &self.columns, self.judge(), search.seed);
         match beginning {

@@ -1,10 +1,11 @@
-//! Cuts: an edge between two parts of a tree has to gain more than the best of all its places gains by chance.
+//! Cuts: an edge between two parts of a tree must gain more than its best possible place would gain by chance.
 //!
-//! Parts of `a` and `b` hidden nodes can be joined at `a·b` places, and the search takes the best. Of independent parts, the best place out of `m` gains
-//! up to about `ln m` nats more than a place that was not chosen, so that BIC alone joins most large parts at a random place. An edge between parts with
-//! hidden nodes stays if it gains `ln(a·b)` nats more than its parameters cost in BIC: the cost of naming the place, as in the extended BIC of Chen and
-//! Chen (2008). Otherwise the parts become trees of a forest. If an end of the edge is observed, all nodes of its part count as places. What has no hidden
-//! node, variables that hang on each other, stays as BIC has it, like leaves.
+//! Parts with `a` and `b` hidden nodes can be joined in `a·b` places, and the search takes the best one. For independent
+//! parts, the best of `m` places gains up to about `ln m` nats more than a place chosen in advance, so BIC alone would join
+//! most large parts at a random place. An edge between parts with hidden nodes is kept if it gains `ln(a·b)` nats more than
+//! its parameters cost in BIC: the cost of naming the place, as in the extended BIC of Chen and Chen (2008). Otherwise the
+//! parts become separate trees of a forest. If an end of the edge is observed, all nodes of its part count as places. A part
+//! without hidden nodes, that is, variables attached to each other, is left to BIC alone, like a leaf.
 
 use rayon::prelude::*;
 
@@ -12,20 +13,20 @@ use super::{Bench, Found};
 use crate::Result;
 use crate::patch::{Columns, INNER, Messages, Net};
 
-/// Rounds of cuts; after each, the model is fitted and its edges are looked at again.
+/// Maximum number of rounds of cuts; after each, the model is refitted and its edges are tested again.
 const ROUNDS: usize = 4;
 
-/// An edge that may be cut, by its lower node.
+/// An edge that may be cut, identified by its lower node.
 struct Weak {
     node: usize,
-    /// What it would have to gain more to stay.
+    /// The additional gain it would need to be kept.
     lack: f64,
     /// `ln(a·b)`.
     allowed: f64,
 }
 
 impl Bench<'_> {
-    /// The model without the edges that gain no more than chance would.
+    /// Removes the edges that gain no more than expected by chance.
     pub(super) fn with_cuts(&self, mut best: Found) -> Result<Found> {
         for _ in 0..ROUNDS {
             if self.observer.stop_early() || best.net.parent.iter().all(Option::is_none) {
@@ -54,7 +55,7 @@ impl Bench<'_> {
         Ok(best)
     }
 
-    /// Edges that do not pay for their parameters and the choice of their place, the weakest first.
+    /// Edges that do not pay for their parameters and the choice of their place, weakest first.
     fn weak_edges(&self, net: &Net) -> Vec<Weak> {
         let (messages, marginals) = (net.messages(&self.columns), net.marginals());
         let places = Places::of(net);
@@ -63,7 +64,7 @@ impl Bench<'_> {
             let parent = net.parent[node]?;
             let allowed = places.ln_number(net, node, parent)?;
             let gain = self.gain_of_edge(net, node, &messages, &marginals);
-            // An end may go, too. Most edges are far from that.
+            // An end may disappear as well. Most edges are far from that.
             if gain > allowed + self.cost() * (n_around[node] + n_around[parent]) as f64 {
                 return None;
             }
@@ -79,7 +80,7 @@ impl Bench<'_> {
         weak
     }
 
-    /// The log-likelihood of all rows less that without the edge above a node: `Σ ln P(x) / (P(x above) P(x below))`.
+    /// The gain of the edge above a node in log-likelihood over all rows: `Σ ln P(x) / (P(x above) P(x below))`.
     pub(super) fn gain_of_edge(&self, net: &Net, node: usize, messages: &Messages, marginals: &[Vec<f64>]) -> f64 {
         let (Some(parent), Some(above)) = (net.parent[node], &messages.down[node]) else { return 0.0 };
         let (below, n_rows) = (&messages.up[node], self.columns.n_rows);
@@ -103,13 +104,13 @@ impl Bench<'_> {
     }
 }
 
-/// Makes a node the root of a tree of its own.
+/// Makes a node the root of its own tree.
 fn cut(net: &mut Net, node: usize, marginals: &[Vec<f64>]) {
     net.parent[node] = None;
     net.table[node].clone_from(&marginals[node]);
 }
 
-/// Numbers of hidden nodes, and of all nodes: at and below each inner node, and in its tree.
+/// Numbers of hidden nodes and of all nodes: at and below each inner node, and in its tree.
 struct Places {
     below: Vec<[usize; 2]>,
     in_tree: Vec<[usize; 2]>,
@@ -137,7 +138,8 @@ impl Places {
         Self { below, in_tree }
     }
 
-    /// The logarithm of the number of places that the edge above a node was chosen from; `None` if one of its parts has no hidden node.
+    /// The logarithm of the number of places from which the edge above a node was chosen; `None` if one of its parts has no
+    /// hidden node.
     fn ln_number(&self, net: &Net, node: usize, parent: usize) -> Option<f64> {
         let below = self.below[node];
         let above = [0, 1].map(|kind| self.in_tree[node][kind] - below[kind]);
@@ -147,7 +149,7 @@ impl Places {
     }
 }
 
-/// Free parameters of each node's tables and of those of its neighbours.
+/// Approximate number of free parameters in the tables of each node and its neighbours.
 fn n_around(net: &Net, columns: &Columns) -> Vec<usize> {
     let mut n_around: Vec<usize> = net.states.clone();
     for (node, parent) in net.parent.iter().enumerate() {

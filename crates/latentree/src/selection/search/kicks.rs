@@ -1,7 +1,7 @@
-//! Iterated local search: a part of the best model is undone, and sweeps climb again from there.
+//! Iterated local search: part of the best model is undone, and sweeps climb again from there.
 //!
-//! A kick takes half of the states from one hidden node, or joins two neighbouring ones. On a table that is searched in a second, a
-//! dozen of them cost little, and find what no single move reaches.
+//! A kick removes half of the states of one hidden node, or merges two neighbouring hidden nodes. On a table that is searched
+//! in a second, a dozen kicks cost little and find models that no single move reaches.
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -14,19 +14,20 @@ use crate::Result;
 use crate::patch::{Context, Net};
 use crate::selection::options::Effort;
 
-/// Kicks of the same model, all at once.
+/// Number of kicks of the same model, run in parallel.
 const KICKS: usize = 4;
-/// Cells ([`Columns::size`](crate::patch::Columns::size)) of a table that is kicked for one round; smaller ones for more.
+/// Size ([`Columns::size`](crate::patch::Columns::size)) up to which a table gets one round of kicks; smaller tables get
+/// more.
 const OF_A_ROUND: f64 = 4e5;
 const MAX_ROUNDS: usize = 3;
-/// Of a thorough search.
+/// Maximum number of rounds in a thorough search.
 const MANY_ROUNDS: usize = 12;
 const SWEEPS: usize = 6;
-/// Gain of BIC that is worth another model.
+/// Minimum gain of BIC for a new model.
 const MIN_GAIN: f64 = 0.5;
 
 impl Bench<'_> {
-    /// The best model after kicks, or the same one.
+    /// The best model after some kicks, or the original one.
     pub(super) fn kicked(&self, mut best: Found, search: &BicSearch, size: f64) -> Result<Found> {
         let rounds = (OF_A_ROUND / size) as usize;
         let rounds = match search.effort {
@@ -57,7 +58,7 @@ impl Bench<'_> {
         Ok(best)
     }
 
-    /// The model with parts of it undone, each another one.
+    /// Several versions of the model, each with a different part undone.
     fn undone(&self, net: &Net, seed: u64) -> Vec<Net> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let messages = net.messages(&self.columns);

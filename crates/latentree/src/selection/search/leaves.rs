@@ -1,4 +1,4 @@
-//! Variables move to the hidden node that explains them best, and hidden nodes are joined anew, by what posteriors say.
+//! Moves variables to the hidden node that explains them best, and rejoins hidden nodes, both based on posteriors.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ fn counts(column: &Column, posterior: &Soft, columns: &Columns, masses: &[f64]) 
     }
 }
 
-/// The largest expected log-likelihood of a column by such counts, less a constant.
+/// The maximum expected log-likelihood of a column given these counts, up to a constant.
 fn score(column: &Column, counts: &[f64]) -> f64 {
     let plogp = |value: f64| if value > 0.0 { value * value.ln() } else { 0.0 };
     match column {
@@ -74,7 +74,7 @@ fn score(column: &Column, counts: &[f64]) -> f64 {
     }
 }
 
-/// Parameters by such counts.
+/// The parameters implied by these counts.
 fn parameters(column: &Column, counts: &[f64], pseudo_count: f64) -> Vec<f64> {
     match column {
         Column::Numbers { is_count: true, mean, .. } => {
@@ -103,7 +103,8 @@ pub(super) fn masses(posterior: &Soft, columns: &Columns) -> Vec<f64> {
     rows.map(|values| values.iter().zip(&columns.weights).map(|(value, weight)| f64::from(*value) * weight).sum()).collect()
 }
 
-/// The net with every variable at the hidden node, of those that are candidates, that explains it best less `cost` for each parameter; how many moved.
+/// Moves each variable to the candidate hidden node that explains it best, at `cost` per parameter, and returns how many
+/// moved.
 pub(super) fn with_moved_leaves(
     net: &Net,
     posteriors: &[Arc<Soft>],
@@ -138,7 +139,7 @@ pub(super) fn with_moved_leaves(
             let mut place = home;
             for &hidden in candidates[variable].iter().chain([&ALONE]).filter(|&&hidden| hidden != home) {
                 let (value, own) = judge(hidden);
-                // To stand alone costs nothing that could be regretted.
+                // Standing alone is not a commitment that could be regretted.
                 let value = if hidden == ALONE { value + LEAST_GAIN - 0.5 } else { value };
                 if value > best {
                     (best, counts, place) = (value, own, hidden);
@@ -162,7 +163,7 @@ pub(super) fn with_moved_leaves(
     (next, n_moved)
 }
 
-/// Hidden nodes that each variable may move to: all of them where there are few, else those within some steps.
+/// The hidden nodes to which each variable may move: all of them if there are few, otherwise those within a few steps.
 fn candidates(net: &Net, n_hidden: usize) -> Vec<Vec<usize>> {
     const MOST: usize = 600;
     const RADIUS: usize = 4;
@@ -214,8 +215,8 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     total
 }
 
-/// The net with its hidden nodes joined by the maximum spanning tree of the mutual information of their posteriors, less `cost` for each parameter; an edge
-/// that is not worth its parameters is left out.
+/// Joins the hidden nodes by the maximum spanning tree of the mutual information of their posteriors, at `cost` per
+/// parameter. Edges that are not worth their parameters are left out.
 pub(super) fn rejoined(net: &Net, posteriors: &[Arc<Soft>], columns: &Columns, cost: f64) -> Net {
     let h = net.n_hidden();
     let value = |a: usize, b: usize| {

@@ -1,17 +1,18 @@
-//! Structure and numbers of states by the Bayesian information criterion, `BIC = ln L − ½ (free parameters) ln N`.
+//! Searches structure and numbers of states by the Bayesian information criterion, `BIC = ln L − ½ (free parameters) ln N`.
 //!
-//! The search begins at several models and climbs from each by sweeps. In a sweep
+//! The search starts from several models and climbs from each in sweeps. In a sweep
 //!
-//! 1. **leaves**: every variable goes to the hidden node whose posterior explains it best by expected counts, or stands alone; hidden nodes may be joined anew by
-//!    the maximum spanning tree of the mutual information of their posteriors;
-//! 2. **neighbourhoods**: around every hidden node and across every edge, moves are scored on a small patch of the tree with the messages of the rest
-//!    ([`patch`]): a state more or less, a second node for some of the neighbours, two nodes made one, a subtree hung on the other end. Moves that do not touch each other are
-//!    taken together;
-//! 3. **EM** of the whole model, once for all moves. They stay if BIC rose; otherwise the better half is tried.
+//! 1. **leaves**: each variable moves to the hidden node whose posterior explains it best by expected counts, or stands
+//!    alone; hidden nodes may be rejoined by the maximum spanning tree of the mutual information of their posteriors;
+//! 2. **neighbourhoods**: around each hidden node and across each edge, moves are scored on a small patch of the tree with
+//!    the messages of the rest ([`patch`]): one state more or less, a second node for some of the neighbours, two nodes
+//!    merged, a subtree moved to the other end. Moves that do not touch each other are made together;
+//! 3. **EM** is run on the whole model, once for all moves. The moves are kept if BIC rose; otherwise the better half is
+//!    tried.
 //!
-//! Starts are taken through some sweeps, and the best of them to the end. Small tables are then kicked ([`kicks`]): a part of the best
-//! model is undone, and the search climbs again. Edges of the best model that gain no more than chance are cut ([`cuts`]). Work is
-//! counted in table cells times rows, never in seconds: results do not depend on the machine.
+//! All starts get a few sweeps, and the best of them climb to the end. Small tables are then kicked ([`kicks`]): part of the
+//! best model is undone, and the search climbs again. Edges of the best model that gain no more than expected by chance are
+//! cut ([`cuts`]). Work is measured in table cells times rows, never in seconds, so results do not depend on the machine.
 
 mod beginnings;
 mod cuts;
@@ -45,15 +46,15 @@ use crate::patch::{Branch, Columns, Context, Floors, Net};
 use crate::tree::Tree;
 use crate::{Error, Observer, Place, Result};
 
-/// Rows that local moves look at, at most.
+/// Maximum number of rows used by local moves.
 const MOST_ROWS: usize = 60_000;
 
-/// A sweep that gains less, or less than this share of BIC, is the last.
+/// A sweep that gains less than this, or less than this share of BIC, is the last one.
 const LEAST_GAIN: f64 = 1.0;
 const LEAST_SHARE: f64 = 2e-5;
 const LEAST_SHARE_OF_MANY: f64 = 1e-4;
 
-/// A model on its way, and its BIC.
+/// A model found during the search, and its BIC.
 #[derive(Debug, Clone)]
 struct Found {
     net: Net,
@@ -61,7 +62,7 @@ struct Found {
     model: LatentTree,
 }
 
-/// Rows in the forms that a search needs.
+/// The rows in the forms needed by a search.
 struct Bench<'a> {
     rows: &'a dyn Rows,
     columns: Columns,
@@ -105,7 +106,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// EM of a whole model.
+    /// Fits a whole model by EM.
     fn fit(&self, model: &LatentTree, passes: usize, tolerance: f64) -> Result<Option<Found>> {
         let em = Em::new().merge(false).smoothing(self.smoothing).iterations(passes).tolerance(tolerance);
         let fit = em.fit(model, self.rows, &Quiet(self.observer))?;
@@ -118,7 +119,8 @@ impl<'a> Bench<'a> {
         self.fit(&net.model(self.rows.schema(), &self.columns)?, passes, tolerance)
     }
 
-    /// Sweeps until they gain little, or the observer asks for what there is. Of a model that is to be the result, branches are rearranged, too.
+    /// Sweeps until the gain becomes small, or the observer asks to stop early. If the model is to be the result, branches
+    /// are also rearranged.
     fn climb(&self, mut best: Found, sweeps: usize, seed: u64, is_final: bool) -> Result<Found> {
         let mut tried = Tried::default();
         for sweep in 0..sweeps {
@@ -172,7 +174,7 @@ impl<'a> Bench<'a> {
         Ok(best)
     }
 
-    /// The model with moves around all nodes and across all edges, or with its branches rearranged.
+    /// Makes moves around all nodes and across all edges, or rearranges branches.
     fn with_neighbourhoods(&self, mut best: Found, seed: u64, rearranges: bool, tried: &mut Tried) -> Result<Found> {
         if self.observer.cancelled() {
             return Err(Error::Cancelled);
@@ -216,8 +218,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The best moves of which no two touch: each has its own nodes, and no node that changes its number of states is a neighbour in another. Second nodes of one
-/// node may take branches that are not the same.
+/// The best moves of which no two conflict: each has its own nodes, and no node whose number of states changes is a neighbour
+/// in another move. Several second nodes may be added to the same node if they take different branches.
 fn apart(mut moves: Vec<Move>) -> Vec<Move> {
     moves.sort_by(|a, b| b.gain.total_cmp(&a.gain).then(a.local.nodes.cmp(&b.local.nodes)));
     let centres = |it: &Move| it.local.nodes.iter().flatten().chain(&it.local.removed).copied().collect::<Vec<usize>>();
@@ -274,42 +276,42 @@ impl BicSearch {
         }
     }
 
-    /// How EM smooths.
+    /// Sets the smoothing of EM.
     #[must_use]
     pub fn smoothing(mut self, smoothing: Smoothing) -> Self {
         self.smoothing = smoothing;
         self
     }
 
-    /// How much work is done.
+    /// Sets how much work is done.
     #[must_use]
     pub fn effort(mut self, effort: Effort) -> Self {
         self.effort = effort;
         self
     }
 
-    /// Keeps this number of states in every hidden node, and searches trees only.
+    /// Fixes the number of states of every hidden node, and searches only trees.
     #[must_use]
     pub fn hidden_states(mut self, hidden_states: Option<usize>) -> Self {
         self.hidden_states = hidden_states;
         self
     }
 
-    /// Starts from these models too.
+    /// Also starts from these models.
     #[must_use]
     pub fn models(mut self, models: Vec<LatentTree>) -> Self {
         self.models = models;
         self
     }
 
-    /// Counts tests of the splits that follow as a part of the progress, which the search then leaves below its total.
+    /// Includes subsequent tests of splits in the progress, so that the search ends below the total.
     #[must_use]
     pub fn tests_follow(mut self, tests_follow: bool) -> Self {
         self.tests_follow = tests_follow;
         self
     }
 
-    /// Starts from these trees too.
+    /// Also starts from these trees.
     #[must_use]
     pub fn trees(mut self, trees: Vec<Tree>) -> Self {
         self.trees = trees;
@@ -317,22 +319,23 @@ impl BicSearch {
     }
 }
 
-/// Rows that whole models are fitted to while the search goes on.
+/// Maximum number of rows to which whole models are fitted during the search.
 const MOST_FITTED: usize = 100_000;
-/// Cells ([`Columns::size`]) above which few starts are taken through few sweeps.
+/// Size ([`Columns::size`]) above which few starts are climbed, with few sweeps.
 const LARGE: f64 = 3e6;
-/// Variables above which, likewise.
+/// Number of variables above which the same applies.
 const WIDE: usize = 400;
-/// Starts that are taken through some sweeps, the best of all, unless the table is small.
+/// Maximum number of starts that are climbed, taking the best, unless the table is small.
 const MAX_CLIMBED: usize = 6;
-/// Below it, many starts are.
+/// Size below which a table is small.
 const SMALL: f64 = 1e5;
 const VERY_LARGE: f64 = 2e7;
 
-/// A model with the best BIC that the search finds; see the module. It is never below the Chow–Liu tree of discrete columns, from which it begins, too.
+/// The model with the best BIC that the search finds; see the module documentation. For discrete columns, the Chow–Liu tree
+/// is one of the starts, so the climb never ends below it.
 ///
 /// # Errors
-/// [`Error::Option`] for fewer than three variables, those of EM, and [`Error::Cancelled`].
+/// [`Error::Option`] for fewer than three variables, any error from EM, and [`Error::Cancelled`].
 pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observer: &dyn Observer) -> Result<LatentTree> {
     let n_variables = data.schema().variables().len();
     if n_variables < 3 {
@@ -351,7 +354,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     let (kept, first_sweeps, sweeps) = match search.effort {
         _ if size > VERY_LARGE => (1, 1, 1),
         _ if n_variables > WIDE => (1, 1, if search.effort == Effort::Thorough { 40 } else { 10 }),
-        // One sweep does not tell which start ends best.
+        // A single sweep does not show which start will end best.
         _ if size > LARGE => (3, 1, if search.effort == Effort::Thorough { 40 } else { 10 }),
         Effort::Thorough => (8, 2, 40),
         _ if size < SMALL => (8, 2, 25),
@@ -381,7 +384,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     let by_bic = |a: &(usize, Found), b: &(usize, Found)| b.1.bic.total_cmp(&a.1.bic).then(a.0.cmp(&b.0));
     found.sort_by(by_bic);
     found.truncate(climbed);
-    // Starts are independent of each other. Those of large tables take turns, since each has messages of its own.
+    // Starts are independent. Those of large tables run one at a time, because each has its own messages.
     let climb_all = |found: Vec<(usize, Found)>, sweeps: usize, salt: u64, step: &(dyn Fn(usize) + Sync)| -> Result<_> {
         let climb = |(ix, (at, begun)): (usize, (usize, Found))| {
             step(ix);
@@ -397,13 +400,13 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     };
     let n_climbed = found.len();
     found = climb_all(found, first_sweeps, 0, &|ix| bench.steps.climb(ix, n_climbed))?;
-    // On large tables, the Chow–Liu tree is ahead early and is overtaken late: it takes no other start's place.
+    // On large tables, the Chow–Liu tree leads early and is overtaken late, so it does not take the place of another start.
     let is_spanning = |it: &(usize, Found)| matches!(beginnings[it.0], Beginning::Spanning);
     let kept = kept + usize::from(size > LARGE && found.iter().take(kept).any(is_spanning));
     found.truncate(kept);
     found = climb_all(found, plan.further_sweeps, 500, &|ix| bench.steps.climb_further(ix))?;
     if size < SMALL {
-        // Finalists of a small table all go to the end: the best of them after a few sweeps often is not the best then.
+        // All finalists of a small table climb to the end: the best after a few sweeps often is not the best in the end.
         found = climb_all(found, sweeps, 900, &|ix| bench.steps.climb_further(ix))?;
     }
     let Some((_, best)) = found.into_iter().next() else {
@@ -414,7 +417,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     let best = bench.kicked(best, search, size)?;
     let best = if observer.stop_early() { best } else { bench.fit(&best.model, 200, 1e-8)?.unwrap_or(best) };
     let best = bench.with_cuts(best)?;
-    // Rows may justify no dependence at all.
+    // The rows may not justify any dependence.
     let alone = starts::forest(&[], &bench.columns, search.smoothing.pseudo_count).model(bench.rows.schema(), &bench.columns)?;
     let model = match bench.fit(&alone, 2, 1e-7)? {
         Some(alone) if alone.bic > best.bic => alone.model,
@@ -427,11 +430,12 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     Ok(model)
 }
 
-/// The tree of levels: islands of variables that one hidden variable explains, by a test of one against two on tables of four variables; a latent class for
-/// each, whose states are the variables of the next level; the highest level joined by a spanning tree. It reads like a hierarchy.
+/// The tree of levels: islands of variables explained by one hidden variable, according to a test of one against two on
+/// tables of four variables; a latent class for each island, whose states are the variables of the next level; and a spanning
+/// tree that joins the highest level. It reads like a hierarchy.
 ///
 /// # Errors
-/// [`Error::Data`] if the columns have too many labels in all, those of reading the rows, and [`Error::Cancelled`].
+/// [`Error::Data`] if the columns have too many labels in total, any error from reading the rows, and [`Error::Cancelled`].
 pub fn levels(rows: &dyn Rows, weight: f64, search: &BicSearch, observer: &dyn Observer) -> Result<Tree> {
     observer.stage("levels", None);
     let merged = Merged::of(rows)?;
@@ -440,11 +444,11 @@ pub fn levels(rows: &dyn Rows, weight: f64, search: &BicSearch, observer: &dyn O
         let problem = format!("levels compares all pairs of labels, at most {} of them; use another learner", starts::WIDEST);
         Error::data(Place::default(), problem)
     })?;
-    // A part of a forest may be a pair, whose hidden variable nothing can tell.
+    // A part of a forest may be a pair, whose hidden variable cannot be identified.
     Ok(net.tree(rows.schema())?.minimal())
 }
 
-/// A model on a tree that is kept, with the numbers of states of the best BIC that is found; `None` if the tree has observed nodes inside.
+/// A model on a fixed tree, with the numbers of states of the best BIC found; `None` if the tree has observed inner nodes.
 pub(super) fn states_on_tree(
     model: &LatentTree,
     data: &dyn Rows,
@@ -455,10 +459,11 @@ pub(super) fn states_on_tree(
     climbed(model, data, weight, search, true, observer)
 }
 
-/// A model with the best BIC that a search finds from this one alone; `None` if it is not of the form that searches have.
+/// The model with the best BIC found by a search from this model alone; `None` if it does not have the form of a search
+/// model.
 ///
 /// # Errors
-/// Those of [`by_bic`].
+/// The same as for [`by_bic`].
 pub fn improved(
     model: &LatentTree,
     data: &dyn Rows,
@@ -490,7 +495,7 @@ fn climbed(
     Ok(Some(if keep_tree { best } else { bench.with_cuts(best)? }.model))
 }
 
-/// Every so many-th row, with the weight of all.
+/// Every `step`-th row, reweighted to the total weight.
 fn every(rows: &dyn Rows, step: usize, observer: &dyn Observer) -> Result<Dataset> {
     let (mut all, mut seen, mut at) = (0.0, 0.0, 0_usize);
     let mut batches: Vec<Batch> = Vec::new();

@@ -1,6 +1,8 @@
-//! Moves around one hidden node or one edge, each scored on its own patch: a state more or less, a node split in two, two nodes made one.
+//! Moves around one hidden node or one edge, each scored on its own patch: one state more or less, a node split in two, two
+//! nodes merged.
 //!
-//! A move's gain is that of BIC: the rise of the patch's log-likelihood by EM on its tables alone, less ½ ln N for each parameter more.
+//! The gain of a move is its gain in BIC: the increase of the patch's log-likelihood by EM on its own tables, minus ½ ln N
+//! for each additional parameter.
 
 use std::sync::Arc;
 
@@ -13,32 +15,32 @@ use super::residual::Residuals;
 use crate::information;
 use crate::patch::{Branch, CHUNK, Columns, Context, Floors, Leaf, Local, Node, Patch, Soft, Source, through_leaf};
 
-/// A local change and what it gains.
+/// A local change and its gain.
 #[derive(Debug, Clone)]
 pub(super) struct Move {
     pub(super) gain: f64,
     pub(super) local: Local,
-    /// Whether a node of the net changes its number of states, or goes.
+    /// Whether a node of the net changes its number of states or disappears.
     pub(super) resizes: bool,
 }
 
-/// What moves are judged by.
+/// The data and settings for scoring moves.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Judge<'a> {
     pub(super) columns: &'a Columns,
     pub(super) floors: Floors,
-    /// Of a parameter: ½ ln N.
+    /// Cost of a parameter: ½ ln N.
     pub(super) cost: f64,
-    /// Steps of EM for a trial.
+    /// Number of EM steps per trial.
     pub(super) steps: usize,
-    /// Keeps numbers of states.
+    /// Fixed number of states, if any.
     pub(super) fixed_states: Option<usize>,
     pub(super) most_states: usize,
-    /// Changes numbers of states alone.
+    /// Whether only numbers of states may change.
     pub(super) keep_tree: bool,
 }
 
-/// A gain that is worth a change.
+/// Minimum gain of a change.
 const LEAST_GAIN: f64 = 0.5;
 
 impl Judge<'_> {
@@ -56,7 +58,7 @@ impl Judge<'_> {
     }
 }
 
-/// What a star knows of every row.
+/// The fit of a star to each row.
 struct Rows {
     /// By row.
     ln_likelihood: Vec<f64>,
@@ -81,7 +83,8 @@ fn rows(patch: &Patch, columns: &Columns) -> Rows {
     rows
 }
 
-/// The moves around a hidden node that gain: the best change of its states, and second nodes for groups of its branches that share none.
+/// The moves around a hidden node that gain: the best change of its states, and second nodes for disjoint groups of its
+/// branches.
 pub(super) fn around(context: &Context<'_>, hidden: usize, judge: &Judge<'_>, seed: u64) -> Vec<Move> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut star = context.star(hidden);
@@ -152,17 +155,17 @@ pub(super) fn around(context: &Context<'_>, hidden: usize, judge: &Judge<'_>, se
     moves
 }
 
-/// Labels of a variable that may take the place of a hidden node.
+/// Maximum number of labels of a variable that may replace a hidden node.
 const MOST_LABELS: usize = 32;
 
-/// The star with one of its variables in place of the hidden node, the best of those that say most about it.
+/// Replaces the hidden node of the star by one of its variables: the best of those with the most information about it.
 fn observing(star: &Local, base: f64, judge: &Judge<'_>) -> Option<Move> {
     let columns = judge.columns;
     let node = &star.patch.nodes[0];
     let own = |(branch, leaves): &(Branch, std::ops::Range<usize>)| match (branch, &star.patch.leaves[leaves.start].source) {
         (Branch::Variable(variable), Source::Column(column)) if leaves.len() == 1 => {
             let column = &columns.columns[*column];
-            // A vector of one column has no table of its own.
+            // A vector variable with one column has no table of its own.
             let is_for = column.is_discrete() && (2..=MOST_LABELS).contains(&column.width()) && !columns.is_group[*variable];
             is_for.then_some((*variable, leaves.start))
         }
@@ -203,7 +206,8 @@ fn observing(star: &Local, base: f64, judge: &Judge<'_>) -> Option<Move> {
     best
 }
 
-/// The best move across the edge of a hidden node to its parent: the two made one, or a branch of the node hung on the parent.
+/// The best move across the edge from a hidden node to its parent: merging the two, or moving a branch of the node to the
+/// parent.
 pub(super) fn across(context: &Context<'_>, hidden: usize, judge: &Judge<'_>) -> Option<Move> {
     let parent = context.net.parent[hidden].filter(|_| !judge.keep_tree)?;
     let mut pair = context.pair(hidden, parent)?;
@@ -250,10 +254,11 @@ pub(super) fn rearranged(context: &Context<'_>, hidden: usize, judge: &Judge<'_>
     moves.filter(|it| it.gain > LEAST_GAIN).max_by(|a, b| a.gain.total_cmp(&b.gain))
 }
 
-/// States that are tried to be split at once.
+/// Maximum number of states for which a split is tried at once.
 const MOST_SPLIT: usize = 12;
 
-/// States split in two, each fitted with all other states as they are; all that pay for themselves together, fitted for a few steps.
+/// Splits states in two, each fitted while all other states are held fixed. All splits that pay for themselves are combined
+/// and fitted for a few steps.
 fn with_splits(
     star: &Local,
     tries: &[(usize, Option<[usize; 2]>, u64)],
@@ -266,7 +271,7 @@ fn with_splits(
     let needed = judge.cost * (star.patch.n_free(columns) / k + 1) as f64;
     let split = |&(state, lean, seed): &(usize, Option<[usize; 2]>, u64)| {
         let mut two = split_alone(star, state, lean, rows, columns, &mut ChaCha8Rng::seed_from_u64(seed));
-        // What the two states gain by themselves must come near what they cost.
+        // The gain of the two states alone must come close to their cost.
         let gain = judge.climb(&mut two, judge.steps) - base;
         (gain > 0.7 * needed).then_some((gain, state, two))
     };
@@ -301,7 +306,7 @@ fn with_splits(
     Some(Move { gain, local, resizes: true })
 }
 
-/// The two states that a state is split into, alone, with the others as a background.
+/// The two states into which a state is split, alone, with the others as a background.
 fn split_alone(
     star: &Local,
     state: usize,
@@ -328,7 +333,7 @@ fn split_alone(
     two
 }
 
-/// A star with states split, one after the other, as long as BIC rises.
+/// Splits states of a star, one after another, as long as BIC rises.
 pub(super) fn grown(star: Patch, judge: &Judge<'_>, seed: u64) -> Patch {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let branches = (0..star.leaves.len()).map(|leaf| (Branch::Variable(leaf), leaf..leaf + 1)).collect();
@@ -346,7 +351,7 @@ pub(super) fn grown(star: Patch, judge: &Judge<'_>, seed: u64) -> Patch {
     local.patch
 }
 
-/// A star with a state less, fitted further where it may gain.
+/// A star with one state less, fitted further if it may gain.
 fn shrunk(mut local: Local, star: &Local, base: f64, judge: &Judge<'_>) -> Option<Move> {
     let saved = judge.penalty(&star.patch) - judge.penalty(&local.patch);
     let early = judge.climb(&mut local.patch, 3) - base + saved;
@@ -357,7 +362,7 @@ fn shrunk(mut local: Local, star: &Local, base: f64, judge: &Judge<'_>) -> Optio
     Some(Move { gain, local, resizes: true })
 }
 
-/// A state split in two that lean apart: at random, or so that two branches leave their usual values together.
+/// Splits a state in two that are tilted apart: at random, or so that two branches leave their most common values together.
 fn split_state(star: &Local, state: usize, columns: &Columns, lean: Option<[usize; 2]>, rng: &mut ChaCha8Rng) -> Local {
     let mut local = star.clone();
     let node = &mut local.patch.nodes[0];
@@ -438,7 +443,7 @@ fn with_joined_states(star: &Local, a: usize, b: usize) -> Local {
     without_state(&local, b)
 }
 
-/// The two states that say the most alike of the discrete leaves.
+/// The two states with the most similar distributions of the discrete leaves.
 fn closest_states(patch: &Patch) -> Option<(usize, usize)> {
     let k = patch.nodes[0].n_states;
     let weights = &patch.nodes[0].table;
@@ -455,7 +460,8 @@ fn closest_states(patch: &Patch) -> Option<(usize, usize)> {
     pairs.min_by(|x, y| apart(x.0, x.1).total_cmp(&apart(y.0, y.1)).then(x.cmp(y)))
 }
 
-/// A second node for a group of branches, with classes that begin as what goes with the group's first branch. All other branches are fixed.
+/// A second node for a group of branches; its classes start from the labels of the group's first branch. All other branches
+/// are fixed.
 fn twin(
     star: &Local,
     group: &[usize],
@@ -494,14 +500,14 @@ fn twin(
     Some(local)
 }
 
-/// The same as a twin without its second node: the group hangs on the star's node as it did.
+/// The twin without its second node: the group hangs on the star's node as before.
 fn without_group(twin: &Local, star: &Local, group: &[usize]) -> Patch {
     let own = group.iter().flat_map(|&branch| star.branches[branch].1.clone()).map(|leaf| star.patch.leaves[leaf].clone());
     let rest = twin.patch.leaves.last().cloned();
     Patch { nodes: star.patch.nodes.clone(), leaves: own.chain(rest).collect(), background: None }
 }
 
-/// The evidence of all leaves of a star, given its node's state, up to a factor for each row.
+/// The evidence of all leaves of a star, given the state of its node, up to a factor for each row.
 fn evidence(star: &Patch, columns: &Columns) -> Soft {
     let (n_rows, k) = (columns.n_rows, star.nodes[0].n_states);
     let mut values = vec![0.0; k * n_rows];

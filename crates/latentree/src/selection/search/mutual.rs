@@ -1,26 +1,27 @@
-//! Mutual information of all pairs of label columns, from what their rows have that is not usual.
+//! Mutual information of all pairs of label columns, computed from the uncommon labels of each row.
 
 use rayon::prelude::*;
 
-/// A label of every row.
+/// The label of each row.
 #[derive(Debug, Clone)]
 pub(super) struct Labels {
     pub(super) n_labels: usize,
-    /// `n_labels` or more where it is missing.
+    /// A value of `n_labels` or more means missing.
     pub(super) of_row: Vec<u8>,
 }
 
-/// Mutual information of all pairs, in nats over all rows; row-major.
+/// Mutual information of all pairs, in nats over all rows, row-major.
 pub(super) struct Mutual {
     n: usize,
     nats: Vec<f32>,
 }
 
-/// Runs of columns that are counted by themselves.
+/// Number of blocks of columns that are counted separately.
 const TASKS: usize = 16;
 
 impl Mutual {
-    /// Counts pairs of labels that are not usual, row by row; all others follow from the totals. A missing label counts as the usual one.
+    /// Counts pairs of uncommon labels row by row; all other counts follow from the totals. A missing label counts as the
+    /// most common one.
     pub(super) fn new(columns: &[Labels], weights: &[f64]) -> Self {
         let n = columns.len();
         let usual: Vec<u8> = columns.par_iter().map(usual).collect();
@@ -82,7 +83,7 @@ fn usual(column: &Labels) -> u8 {
     (0..column.n_labels).max_by_key(|&label| (counts[label], column.n_labels - label)).unwrap_or(0) as u8
 }
 
-/// Of two columns with counts of their unusual labels.
+/// The mutual information of two columns with counts of their uncommon labels.
 fn information(
     joint: &dyn Fn(usize, usize) -> f64,
     singles: &[f64],

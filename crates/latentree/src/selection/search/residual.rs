@@ -1,13 +1,14 @@
-//! What a star does not explain of its branches, two at a time.
+//! Dependence between pairs of branches that a star does not explain.
 //!
-//! Every branch is made a label: a variable's own, a number's half, the most probable state behind a message. For two branches with counts `n(a, b)` and the star's
-//! `E(a, b) = Σ_s N π_s P(a|s) P(b|s)`, the residual is `Σ n ln(n/E)`: about what a hidden node above the two could gain.
+//! Each branch is reduced to a label: that of a variable, whether a number is above the middle, or the most probable state
+//! behind a message. For two branches with counts `n(a, b)` and expected counts `E(a, b) = Σ_s N π_s P(a|s) P(b|s)` under the
+//! star, the residual is `Σ n ln(n/E)`: about what a hidden node above the two could gain.
 
 use crate::patch::{CHUNK, Column, Columns, Leaf, Local, Source};
 
-/// Most branches that are compared two by two, times rows.
+/// Maximum work of comparing all pairs of branches: pairs times rows.
 const MOST_WORK: usize = 1_000_000_000;
-/// Residual nats that a branch must add on average to join a group.
+/// Minimum average residual, in nats, for a branch to join a group.
 const LEAST: f64 = 1.0;
 
 /// Labels of branches, counts of pairs, and residuals.
@@ -16,15 +17,15 @@ pub(super) struct Residuals {
     n_labels: Vec<usize>,
     labels: Vec<Vec<u8>>,
     weights: Vec<f64>,
-    /// By branch: label weights in each state, `[state][label]`.
+    /// For each branch, the weights of labels in each state, `[state][label]`.
     given: Vec<Vec<f64>>,
-    /// By pair, less half the degrees of freedom.
+    /// For each pair, minus half the degrees of freedom.
     nats: Vec<f64>,
     n_states: usize,
 }
 
 const MISSING: u8 = u8::MAX;
-/// Labels beyond this are taken together.
+/// Maximum number of labels; the rest are combined.
 const MOST_LABELS: usize = 12;
 
 impl Residuals {
@@ -79,10 +80,10 @@ impl Residuals {
         all
     }
 
-    /// Counts of two branches' labels.
+    /// Joint counts of the labels of two branches.
     fn counts(&self, a: usize, b: usize) -> Vec<f64> {
         let (n_a, n_b) = (self.n_labels[a], self.n_labels[b]);
-        // Missing labels have a row and a column of their own, so that nothing is asked of a row.
+        // Missing labels have their own row and column, which avoids a condition per row.
         let mut counts = vec![0.0; (n_a + 1) * (n_b + 1)];
         let rows = self.labels[a].iter().zip(&self.labels[b]).zip(&self.weights);
         for ((&a, &b), weight) in rows {
@@ -114,7 +115,7 @@ impl Residuals {
         self.nats[a * self.n_branches + b]
     }
 
-    /// The two branches that are explained worst together.
+    /// The pair of branches with the largest residual.
     pub(super) fn worst_pair(&self) -> Option<(usize, usize)> {
         let pairs = (0..self.n_branches).flat_map(|a| (a + 1..self.n_branches).map(move |b| (a, b)));
         pairs
@@ -122,7 +123,8 @@ impl Residuals {
             .filter(|pair| self.of(pair.0, pair.1) > LEAST)
     }
 
-    /// Groups of branches that may want a node of their own: around the worst pair, small and large, with at least so many branches left.
+    /// Groups of branches that may need their own node: grown around the worst pair, small and large, leaving at least `left`
+    /// branches.
     pub(super) fn groups(&self, left: usize) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let Some((a, b)) = self.worst_pair() else { return groups };
@@ -158,7 +160,7 @@ impl Residuals {
         (0..self.n_branches).map(|other| self.of(branch, other).max(0.0)).sum()
     }
 
-    /// The class of each of a seed's labels: the commonest ones by themselves, the others together.
+    /// The class of each label of the seed branch: the most common labels have their own class, the others share one.
     fn classes(&self, seed: usize, n_classes: usize) -> Vec<usize> {
         let n_labels = self.n_labels[seed];
         let mass = |label: usize| (0..self.n_states).map(|state| self.given[seed][state * n_labels + label]).sum::<f64>();
@@ -169,7 +171,7 @@ impl Residuals {
         classes
     }
 
-    /// A table of classes given the star's states.
+    /// The table of classes given the star's states.
     pub(super) fn classes_given_states(&self, seed: usize, n_classes: usize) -> Vec<f64> {
         let n_labels = self.n_labels[seed];
         let classes = self.classes(seed, n_classes);
@@ -221,7 +223,7 @@ impl Residuals {
         for class in 0..n_classes {
             let row = &counts[class * n_own..][..n_own];
             let total: f64 = row.iter().sum::<f64>().max(1e-9);
-            // Never certain, and labels that were taken together share alike.
+            // Never certain; combined labels share equally.
             let share = |label: usize| {
                 let (label, among) =
                     if label + 1 >= n_own { (n_own - 1, width.saturating_sub(n_own - 1).max(1)) } else { (label, 1) };
@@ -256,7 +258,7 @@ impl Residuals {
     }
 }
 
-/// A label of every row for a leaf.
+/// The label of each row for a leaf.
 pub(super) fn labels(leaf: &Leaf, columns: &Columns) -> (usize, Vec<u8>) {
     let narrow = |n_codes: usize, code: usize| if code >= n_codes { MISSING } else { code.min(MOST_LABELS - 1) as u8 };
     match &leaf.source {
@@ -274,12 +276,12 @@ pub(super) fn labels(leaf: &Leaf, columns: &Columns) -> (usize, Vec<u8>) {
         },
         Source::Soft(soft) | Source::Fixed(soft) => {
             let n_rows = columns.n_rows;
-            let k = soft.n_states.min(MOST_LABELS);
             let label = |row: usize| {
                 let value = |state: usize| soft.values[state * n_rows + row];
-                (0..k).max_by(|&a, &b| value(a).total_cmp(&value(b)).then(b.cmp(&a))).unwrap_or(0) as u8
+                let best = (0..soft.n_states).max_by(|&a, &b| value(a).total_cmp(&value(b)).then(b.cmp(&a))).unwrap_or(0);
+                narrow(soft.n_states, best)
             };
-            (k, (0..n_rows).map(label).collect())
+            (soft.n_states.min(MOST_LABELS), (0..n_rows).map(label).collect())
         }
     }
 }

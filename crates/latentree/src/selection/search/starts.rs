@@ -1,4 +1,4 @@
-//! Where a search begins: latent classes, islands of variables under them, and levels of islands.
+//! Starting models of a search: latent classes, islands of variables below them, and levels of islands.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -11,10 +11,10 @@ use super::mutual::{Labels, Mutual};
 use super::residual::labels;
 use crate::patch::{ALONE, Column, Columns, Leaf, Net, Node, Patch, Source};
 
-/// Steps of EM of a latent class model.
+/// Number of EM steps for a latent class model.
 const CLASS_STEPS: usize = 40;
 
-/// A latent class model of some variables: a star with states that lean apart at random.
+/// A latent class model of some variables: a star with states that are tilted apart at random.
 pub(super) fn classes(variables: &[usize], n_states: usize, columns: &Columns, judge: &Judge<'_>, seed: u64) -> Patch {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut leaves = Vec::new();
@@ -45,7 +45,7 @@ fn leaning(own: &[f64], column: &Column, rng: &mut ChaCha8Rng) -> Vec<f64> {
     }
 }
 
-/// A net of stars that nothing joins; variables of none stand alone.
+/// A net of separate stars; variables in no star stand alone.
 pub(super) fn forest(stars: &[(Vec<usize>, Patch)], columns: &Columns, pseudo_count: f64) -> Net {
     let mut net = Net {
         states: Vec::new(),
@@ -70,7 +70,7 @@ pub(super) fn forest(stars: &[(Vec<usize>, Patch)], columns: &Columns, pseudo_co
     net
 }
 
-/// One class for all variables, with as many states as raise BIC.
+/// A single class variable for all variables, with as many states as improve BIC.
 pub(super) fn latent_classes(columns: &Columns, judge: &Judge<'_>, seed: u64) -> Net {
     let variables: Vec<usize> = (0..columns.of_variable.len()).collect();
     let n_states = judge.fixed_states.unwrap_or(2);
@@ -81,7 +81,8 @@ pub(super) fn latent_classes(columns: &Columns, judge: &Judge<'_>, seed: u64) ->
     forest(&[(variables, star)], columns, judge.floors.pseudo_count)
 }
 
-/// Islands of variables under the class of a latent class model; variables that are islands by themselves hang on the class.
+/// Islands of variables below the class of a latent class model; variables that form an island alone hang on the class
+/// directly.
 pub(super) fn islands_under_classes(
     groups: &[Vec<usize>],
     root_states: usize,
@@ -119,17 +120,18 @@ pub(super) fn islands_under_classes(
     net
 }
 
-/// Most members of an island of variables, and of islands.
+/// Maximum number of members of an island of variables, and of an island of islands.
 const LARGEST_ISLAND: usize = 15;
 const LARGEST_GROUP: usize = 5;
-/// Nodes of the highest level.
+/// Maximum number of nodes on the highest level.
 const HIGHEST: usize = 30;
-/// Pairs of labels up to which levels are tried.
+/// Number of pairs of labels up to which levels are tried.
 pub(super) const WIDEST: usize = 12_000;
-/// By how much two hidden variables must be better than one, in units of BIC.
+/// BIC margin by which two hidden variables must be better than one.
 const BETTER: f64 = 3.0;
 
-/// Levels: islands of variables that one hidden variable explains, islands of islands, until few remain; those are joined by a spanning tree.
+/// Levels: islands of variables explained by one hidden variable, then islands of islands, until few remain; those are joined
+/// by a spanning tree.
 pub(super) fn levels(columns: &Columns, judge: &Judge<'_>, seed: u64) -> Option<Net> {
     let first: Vec<Labels> = columns
         .of_variable
@@ -153,7 +155,7 @@ pub(super) fn levels(columns: &Columns, judge: &Judge<'_>, seed: u64) -> Option<
         })
         .collect();
     let mut net = forest(&stars, columns, judge.floors.pseudo_count);
-    // Nodes without a parent so far.
+    // Nodes that have no parent yet.
     let mut top: Vec<usize> = (0..net.n_hidden()).collect();
     for level in 1..8_u64 {
         if top.len() <= HIGHEST {
@@ -194,7 +196,7 @@ pub(super) fn levels(columns: &Columns, judge: &Judge<'_>, seed: u64) -> Option<
         }
         top = next;
     }
-    // The highest nodes by a spanning tree; what is not worth an edge stays apart.
+    // The highest nodes are joined by a spanning tree; those not worth an edge stay separate.
     let posteriors = net.posteriors(columns);
     let mut above = Net { leaf_of: Vec::new(), values: Vec::new(), ..net.clone() };
     above.states = top.iter().map(|&ix| net.states[ix]).collect();
@@ -225,13 +227,13 @@ fn best_classes(group: &[usize], columns: &Columns, judge: &Judge<'_>, seed: u64
     if group.len() < 3 || judge.fixed_states.is_some() { star } else { grown(star, judge, seed) }
 }
 
-/// Groups of columns that one hidden variable explains, of at most `most` members: the strongest pair begins one, and what has most information about a member joins
-/// until a test on four columns says that two hidden variables are better.
+/// Groups of at most `most` columns explained by one hidden variable. The strongest pair starts a group, and the column with
+/// the most information about a member joins, until a test on four columns shows that two hidden variables are better.
 fn islands(own: &[Labels], columns: &Columns, judge: &Judge<'_>, most: usize) -> Vec<Vec<usize>> {
     let n = own.len();
     let mutual = Mutual::new(own, &columns.weights);
     let mut free = vec![true; n];
-    // The strongest partner that is left of each.
+    // The strongest remaining partner of each column.
     let strongest = |ix: usize, free: &[bool]| {
         let others = (0..n).filter(|&other| other != ix && free[other]);
         others.max_by(|&a, &b| mutual.of(ix, a).total_cmp(&mutual.of(ix, b)).then(b.cmp(&a)))
@@ -277,10 +279,10 @@ fn islands(own: &[Labels], columns: &Columns, judge: &Judge<'_>, most: usize) ->
     groups
 }
 
-/// Whether one hidden variable explains four columns about as well as two, of which one has the last two.
+/// Returns whether one hidden variable explains four columns about as well as two, one of which has the last two columns.
 fn is_one(four: [usize; 4], own: &[Labels], columns: &Columns, judge: &Judge<'_>) -> bool {
     const MAX_CELLS: usize = 100_000;
-    // A table that is mostly empty says little of two hidden variables.
+    // A mostly empty table is not informative about two hidden variables.
     if four.iter().map(|&ix| own[ix].n_labels + 1).product::<usize>() > MAX_CELLS {
         return true;
     }
@@ -309,7 +311,7 @@ fn is_one(four: [usize; 4], own: &[Labels], columns: &Columns, judge: &Judge<'_>
 }
 
 impl Columns {
-    /// Columns of labels alone.
+    /// Columns made of labels only.
     pub(super) fn of_labels(own: &[Labels], weights: &[f64]) -> Self {
         let column =
             |labels: &Labels| Column::of_codes(labels.n_labels, labels.of_row.iter().map(|&label| u16::from(label)).collect());
@@ -324,7 +326,7 @@ impl Columns {
         }
     }
 
-    /// The different rows of a few columns, with their weights.
+    /// The distinct rows of a few columns, with their weights.
     fn of_patterns(own: &[&Labels], weights: &[f64]) -> Self {
         let place = |row: usize| {
             own.iter().fold(0, |sum, labels| sum * (labels.n_labels + 1) + usize::from(labels.of_row[row]).min(labels.n_labels))

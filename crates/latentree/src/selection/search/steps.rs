@@ -1,7 +1,7 @@
-//! How far a search is, for display only: nothing in the search depends on it.
+//! Progress of a search, for display only: nothing in the search depends on it.
 //!
-//! Nobody knows how many sweeps a model needs. The plan counts work in units, the time of a start, with the typical numbers of
-//! sweeps; a step that ends sooner than planned jumps to its end.
+//! The number of sweeps that a model needs is not known in advance. The plan counts work in units of the time of a start,
+//! with typical numbers of sweeps; a step that ends earlier than planned jumps to its end.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,38 +9,38 @@ use crate::Observer;
 
 /// Units of a sweep.
 const SWEEP: u64 = 2;
-/// Units of the last climb, with its long EM.
+/// Units of the final climb, with its long EM.
 const LAST: u64 = 10;
-/// The time that tests of splits take after a search, as a share of it: 2 to 60% were measured on tables of 150 to 1,000 columns.
+/// Time of the tests of splits after a search, as a share of it: 2 to 60% were measured on tables of 150 to 1,000 columns.
 const TESTS: f64 = 0.25;
-/// The share of a climb's remaining units that each sweep takes.
+/// Share of a climb's remaining units that each sweep takes.
 const SHARE: f64 = 0.35;
 
-/// The numbers of steps that a search plans.
+/// The numbers of steps planned for a search.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Plan {
-    /// Models to begin with.
+    /// Number of starting models.
     pub(super) starts: usize,
-    /// How many of them are improved, and by how many sweeps.
+    /// How many of them are climbed, and with how many sweeps.
     pub(super) climbed: usize,
     pub(super) first_sweeps: usize,
-    /// How many of those are improved further, and by how many sweeps.
+    /// How many of those climb further, and with how many sweeps.
     pub(super) kept: usize,
     pub(super) further_sweeps: usize,
-    /// Whether the splits of the result will be tested: the time that is left includes the tests.
+    /// Whether the splits of the result will be tested; the remaining time then includes the tests.
     pub(super) tests: bool,
 }
 
-/// Tells the observer where the search is.
+/// Reports the progress of the search to the observer.
 pub(super) struct Steps<'a> {
     observer: &'a dyn Observer,
     plan: Plan,
-    /// The running step, and its units.
+    /// The current step and its units.
     running: Mutex<(String, [u64; 2])>,
 }
 
 impl<'a> Steps<'a> {
-    /// Steps without a plan: they are named, not counted.
+    /// Steps without a plan: they are named but not counted.
     pub(super) fn unplanned(observer: &'a dyn Observer) -> Self {
         Self { observer, plan: Plan::default(), running: Mutex::default() }
     }
@@ -71,30 +71,30 @@ impl<'a> Steps<'a> {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = (name, [from, from + units]);
     }
 
-    /// A start begins, counted from 0.
+    /// Reports the beginning of a start, counted from 0.
     pub(super) fn start(&self, at: usize) {
         self.run(format!("starting model {} of {}", at + 1, self.plan.starts), at as u64, 1);
     }
 
-    /// The first sweeps of a model begin.
+    /// Reports the beginning of the first sweeps of a model.
     pub(super) fn climb(&self, at: usize, n_climbed: usize) {
         let units = self.plan.first_sweeps as u64 * SWEEP;
         self.run(format!("improving model {} of {n_climbed}", at + 1), self.climbs() + at as u64 * units, units);
     }
 
-    /// Further sweeps of one of the best models begin.
+    /// Reports the beginning of further sweeps of one of the best models.
     pub(super) fn climb_further(&self, at: usize) {
         let units = self.plan.further_sweeps as u64 * SWEEP;
         let name = format!("improving finalist {} of {}", at + 1, self.plan.kept);
         self.run(name, self.further() + at as u64 * units, units);
     }
 
-    /// The last sweeps of the best model begin.
+    /// Reports the beginning of the last sweeps of the best model.
     pub(super) fn climb_last(&self) {
         self.run("improving the best model".to_owned(), self.last(), LAST);
     }
 
-    /// So many sweeps of a model are done.
+    /// Reports the number of completed sweeps of a model.
     pub(super) fn swept(&self, sweeps: usize, bic: f64) {
         let (name, [from, to]) = self.running.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let name = if name.is_empty() { String::new() } else { format!("{name}: ") };

@@ -1,4 +1,4 @@
-//! Local computations against whole models.
+//! Compares local computations with whole models.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ fn setting(seed: u64) -> (crate::model::LatentTree, crate::data::Dataset, Column
     (model, rows, columns)
 }
 
-/// The log-likelihood of a patch of the whole net is that of the model, and a star with the messages of the rest has the same up to a constant.
+/// A patch of the whole net has the log-likelihood of the model, and a star with the messages of the rest has the same up to
+/// a constant.
 #[test]
 fn a_patch_has_the_likelihood_of_the_whole_model() {
     for seed in 0..5 {
@@ -47,13 +48,13 @@ fn a_patch_has_the_likelihood_of_the_whole_model() {
             changed.apply(&mut other);
             let model = other.model(rows.schema(), &columns).unwrap();
             let score = Inference::new(&model).score(&mut rows.source(), &Silent, |_, _| Ok(())).unwrap().log_likelihood;
-            // Messages are kept in single precision.
+            // Messages are stored in single precision.
             assert!((score - exact - (after - before)).abs() < 1e-5 * exact.abs(), "{} for {}", after - before, score - exact);
         }
     }
 }
 
-/// Turning a net at another node leaves its distribution as it is, and so does the way through a model.
+/// Rerooting a net keeps its distribution, and so does the conversion to a model and back.
 #[test]
 fn rerooting_and_models_keep_the_distribution() {
     let (model, rows, columns) = setting(7);
@@ -83,14 +84,14 @@ fn searched(rows: &crate::data::Dataset) -> crate::model::LatentTree {
     by_bic(rows, &moments, &BicSearch::new(0), &Silent).unwrap()
 }
 
-/// Columns that are all independent have no hidden variable, and columns that are all alike no more than one.
+/// Independent columns have no hidden variable, and identical columns at most one.
 #[test]
 fn independent_and_equal_columns_give_the_simplest_models() {
     use rand::{RngExt, SeedableRng};
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(4);
     let mut random = || (0..800).map(|_| rng.random_range(0..2_u8)).collect::<Vec<u8>>();
     let independent = searched(&table((0..6).map(|_| random()).collect()));
-    // Six fair coins: BIC pays for an edge once in many tables.
+    // Six fair coins: BIC accepts an edge only rarely.
     assert!(independent.tree().n_edges() <= 2, "{}", independent.tree().n_edges());
     let one = random();
     let equal = searched(&table(vec![one; 5]));
@@ -99,7 +100,7 @@ fn independent_and_equal_columns_give_the_simplest_models() {
     assert_eq!(constant.tree().n_hidden(), 0);
 }
 
-/// Vectors of one column are leaves, however much a hidden variable is like one of them.
+/// Vector variables with one column stay leaves, however similar a hidden variable is to one of them.
 #[test]
 fn vectors_of_one_column_are_searched() {
     use rand::{RngExt, SeedableRng};
@@ -119,7 +120,7 @@ fn vectors_of_one_column_are_searched() {
     assert!(model.tree().n_hidden() >= 1 && model.tree().is_connected());
 }
 
-/// A tree whose inner nodes are observed is found as such: no hidden variable is worth its parameters.
+/// A tree with observed inner nodes is found as such: no hidden variable is worth its parameters.
 #[test]
 fn a_chain_of_observed_variables_needs_no_hidden_ones() {
     use rand::{RngExt, SeedableRng};
@@ -135,7 +136,8 @@ fn a_chain_of_observed_variables_needs_no_hidden_ones() {
     assert_eq!((model.tree().n_hidden(), model.n_free_parameters()), (0, 11));
 }
 
-/// The gain of an edge by messages is the difference of the log-likelihoods of two models, with and without it.
+/// The gain of an edge computed from messages equals the difference between the log-likelihoods of the models with and
+/// without it.
 #[test]
 fn the_gain_of_an_edge_is_that_of_the_whole_model() {
     for seed in 0..5 {
@@ -158,7 +160,7 @@ fn the_gain_of_an_edge_is_that_of_the_whole_model() {
     }
 }
 
-/// Parts that have nothing to do with each other stay trees of their own, whatever place to join them fits best by chance.
+/// Independent parts stay separate trees, even though some place to join them fits best by chance.
 #[test]
 fn independent_parts_are_not_joined_by_hidden_nodes() {
     let part = |seed: u64| {

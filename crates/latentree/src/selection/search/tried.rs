@@ -1,14 +1,15 @@
-//! What a search has tried in vain: a neighbourhood that is still the same is not tried again and again.
+//! Remembers failed trials of a search, so that an unchanged neighbourhood is not tried over and over.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::patch::Context;
 
-/// Trials of the same neighbourhood. Random splits differ from one to the next, and so do the messages of the rest.
+/// Maximum number of trials of the same neighbourhood. Random splits differ between trials, and so do the messages of the
+/// rest.
 const MAX_TRIALS: u8 = 2;
 
-/// A place where moves are looked for, by the number of a hidden node.
+/// A place to look for moves, given by a hidden node.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(super) enum Task {
     Around(usize),
@@ -17,12 +18,12 @@ pub(super) enum Task {
     Rearrange(usize),
 }
 
-/// How often each neighbourhood was tried without a gain, by a digest of it.
+/// How often each neighbourhood was tried without a gain, by its digest.
 #[derive(Debug, Default)]
 pub(super) struct Tried(HashMap<u64, u8>);
 
 impl Tried {
-    /// What is worth a trial, with its digest.
+    /// The tasks that are worth a trial, with their digests.
     pub(super) fn open(&self, context: &Context<'_>, rearranges: bool) -> Vec<(Task, u64)> {
         let n = context.net.n_hidden();
         let own: Vec<u64> =
@@ -45,7 +46,7 @@ impl Tried {
         tasks.into_iter().filter(|(_, digest)| self.0.get(digest).is_none_or(|&trials| trials < MAX_TRIALS)).collect()
     }
 
-    /// These were tried in vain.
+    /// Records trials that failed.
     pub(super) fn add(&mut self, digests: impl Iterator<Item = u64>) {
         digests.for_each(|digest| *self.0.entry(digest).or_insert(0) += 1);
     }

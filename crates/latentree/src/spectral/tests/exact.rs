@@ -11,7 +11,7 @@ use crate::spectral::{Evaluator, Linkers};
 use crate::tree::Tree;
 use crate::{NodeIx, VarIx};
 
-/// Draws evidence: the labels of a row for about this share of the variables.
+/// Draws evidence: labels for about this share of the variables of a row.
 fn evidence(rng: &mut ChaCha8Rng, model: &LatentTree, share: f64) -> (Vec<Option<usize>>, Evidence) {
     let rows = Inference::new(model).sample(1, rng.random()).unwrap();
     let mut known = Vec::new();
@@ -90,7 +90,7 @@ fn the_rank_of_exact_moments_is_found() {
         let spectral = Population::new(&model).spectral(None, Linkers::Stacked);
         let pairs: Vec<bool> = (0..spectral.parts.edges.len()).map(|edge| spectral.is_pair(edge)).collect();
         for ((name, edge), is_pair) in spectral.edges().zip(pairs) {
-            // A variable with a table to an observed neighbour is a variable of rank min(labels) to it.
+            // Edges between two observed nodes keep their joint table, so their rank is not k.
             assert!(is_pair || edge.rank == k, "{name}: {} for {k}", edge.rank);
         }
         answers_are_those_of_the_model(&mut rng, &model, Linkers::Stacked, None);
@@ -101,7 +101,7 @@ fn the_rank_of_exact_moments_is_found() {
 fn variables_of_fewer_labels_than_states_have_edges_of_lower_rank_and_exact_answers() {
     for seed in 0..10 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        // A hidden node of three states with leaves of two labels beside leaves of four.
+        // A hidden node with three states and leaves with two labels next to leaves with four.
         let mut tree = Tree::new();
         let h = tree.add_hidden("h1").unwrap();
         for ix in 0..5 {
@@ -131,7 +131,8 @@ fn ten_thousand_leaves_do_not_underflow() {
     }
 }
 
-/// Hsu, Kakade and Zhang (2009): as many labels as states, so that the vector of a position is that of its labels with all that came before.
+/// Hsu, Kakade and Zhang (2009): as many labels as states, so that the vector at a position is the joint probability of its
+/// labels with everything before it.
 #[test]
 fn chains_answer_as_the_recursion_of_hidden_markov_models_does() {
     let (n, k) = (8, 3);
@@ -145,7 +146,7 @@ fn chains_answer_as_the_recursion_of_hidden_markov_models_does() {
             _ => panic!("the nodes are discrete"),
         }
     };
-    // B_x of every inner position: labels of the next by labels of this one.
+    // B_x of each inner position: labels of the next position by labels of this one.
     let operators: Vec<Vec<Vec<f64>>> = (1..n - 1)
         .map(|at| {
             let (triple, pair) = (table(&[at - 1, at, at + 1]), table(&[at, at - 1]));

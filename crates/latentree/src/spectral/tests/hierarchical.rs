@@ -1,4 +1,4 @@
-//! Hierarchical decomposition of tables that are known in full.
+//! Hierarchical decomposition of tables that are known exactly.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::model::LatentTree;
 use crate::spectral::{Evaluator, Linkers, SpectralModel, SpectralOptions, hierarchical, spectral};
 use crate::{MemoryBudget, Silent};
 
-/// All rows that a model can have, each with its probability for its weight.
+/// All rows that a model can produce, weighted by their probabilities.
 fn population(model: &LatentTree) -> (Dataset, Vec<f64>) {
     let sizes: Vec<usize> = model.schema().variable_ixs().map(|ix| model.n_states(model.node_of(ix)).unwrap()).collect();
     let n: usize = sizes.iter().product();
@@ -27,7 +27,7 @@ fn population(model: &LatentTree) -> (Dataset, Vec<f64>) {
         .flat_map(|batch| Inference::new(model).log_likelihood(batch).unwrap())
         .map(f64::exp)
         .collect();
-    // Weights of a large sample, so that nothing is taken for noise.
+    // Weights of a large sample, so that nothing counts as noise.
     let weights = chances.iter().map(|p| p * 1e15).collect();
     (Dataset::from_columns(Arc::clone(model.schema()), columns, Some(weights)).unwrap(), chances)
 }
@@ -52,7 +52,7 @@ fn with_the_true_rank_tables_are_exact() {
         for (own, exact) in estimates(&fit.model, &rows).iter().zip(&chances) {
             assert!((own - exact).abs() < 1e-9 * exact.max(1e-3), "seed {seed}: {own} {exact}");
         }
-        // Rows with weights are the same as rows with copies.
+        // Weighted rows are equivalent to repeated rows.
         let stacked = spectral(model.tree(), &mut rows.source(), &options, &Silent).unwrap();
         for (own, exact) in estimates(&stacked.model, &rows).iter().zip(&chances) {
             assert!((own - exact).abs() < 1e-9 * exact.max(1e-3), "seed {seed}: {own} {exact}");
@@ -60,7 +60,7 @@ fn with_the_true_rank_tables_are_exact() {
     }
 }
 
-/// The singular values of the table with some columns as rows.
+/// The singular values of the table unfolded with some columns as rows.
 fn unfolded(chances: &[f64], sizes: &[usize], side: &[usize]) -> Vec<f64> {
     let other: Vec<usize> = (0..sizes.len()).filter(|ix| !side.contains(ix)).collect();
     let size = |columns: &[usize]| columns.iter().map(|&ix| sizes[ix]).product::<usize>();
@@ -84,7 +84,7 @@ fn a_rank_below_the_true_one_costs_no_more_than_the_theorem_says() {
         let own = hierarchical(model.tree(), &mut rows.source(), &options, &Silent).unwrap().model;
         let own = Evaluator::new(&own).unnormalised(&rows.batches()[0]).unwrap();
         let sizes = vec![4; 6];
-        // Of all edges: those of the leaves, and those between hidden nodes.
+        // For all edges: those of the leaves, and those between hidden nodes.
         let sides = (0..6).map(|ix| vec![ix]).chain((2..=4).map(|n| (0..n).collect()));
         let epsilon = sides
             .map(|side: Vec<usize>| unfolded(&chances, &sizes, &side).iter().skip(2).map(|value| value * value).sum::<f64>())
@@ -140,7 +140,7 @@ fn single_marginals_are_those_of_the_rows() {
 
 #[test]
 fn linkers_of_long_chains_are_near_the_cut() {
-    // Neighbours tell much about each other and far positions nothing, so a linker that is far loses the dependence.
+    // Neighbours are strongly dependent and distant positions hardly at all, so a distant linker loses the dependence.
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let truth = model_on(&mut rng, chain(40), 2, |_| 4);
     let rows = Inference::new(&truth).sample(3000, 1).unwrap();
@@ -150,7 +150,8 @@ fn linkers_of_long_chains_are_near_the_cut() {
         let edges = model.edges().filter(|(name, _)| name.matches('h').count() == 2);
         edges.map(|(_, edge)| edge.values.first().copied().unwrap_or(0.0)).collect()
     };
-    // The first canonical correlation of the chosen linkers, beside that of the best pair of each edge's nearest columns.
+    // The first canonical correlation of the chosen linkers, compared with that of the best pair among each edge's nearest
+    // columns.
     for (own, other) in values(&own).iter().zip(values(&other.unwrap().model)) {
         assert!(*own > 0.8 * other, "{own} {other}");
     }

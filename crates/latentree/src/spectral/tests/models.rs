@@ -10,7 +10,7 @@ use crate::data::{Kind, Schema};
 use crate::model::{Distribution, Domain, LatentTree, Table};
 use crate::tree::{Rooted, Tree};
 
-/// A table whose rows differ: each prefers another label.
+/// A table whose rows differ: each prefers a different label.
 fn table(rng: &mut ChaCha8Rng, n_rows: usize, n: usize) -> Table {
     let shift = rng.random_range(0..n);
     let mut values = Vec::new();
@@ -24,7 +24,7 @@ fn table(rng: &mut ChaCha8Rng, n_rows: usize, n: usize) -> Table {
     Table::new(n, values)
 }
 
-/// A model on a tree: hidden nodes of k states, observed ones of so many labels.
+/// A model on a tree, with k states per hidden node and the given number of labels per observed node.
 pub(in crate::spectral) fn model_on(
     rng: &mut ChaCha8Rng,
     tree: Tree,
@@ -48,7 +48,7 @@ pub(in crate::spectral) fn model_on(
     builder.build().unwrap()
 }
 
-/// A random tree of hidden nodes of degree 3 to 6; with observed inner nodes if asked for.
+/// A random tree with hidden nodes of degree 3 to 6, and with observed inner nodes if requested.
 pub(in crate::spectral) fn random_tree(rng: &mut ChaCha8Rng, n_hidden: usize, with_inner: bool) -> Tree {
     let mut tree = Tree::new();
     let mut n_observed = 0;
@@ -85,7 +85,7 @@ pub(in crate::spectral) fn random_tree(rng: &mut ChaCha8Rng, n_hidden: usize, wi
     tree
 }
 
-/// A chain of hidden nodes with a leaf each, two at the ends.
+/// A chain of hidden nodes with one leaf each, and two at the ends.
 pub(in crate::spectral) fn chain(n_columns: usize) -> Tree {
     let mut tree = Tree::new();
     let leaves: Vec<NodeIx> = (0..n_columns).map(|ix| tree.add_observed(format!("x{}", ix + 1)).unwrap()).collect();

@@ -1,4 +1,4 @@
-//! Exact moments of a model: what its population has, without a row drawn.
+//! Exact moments of a model's population, without sampling rows.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::spectral::pair_tables::PairTables;
 use crate::spectral::triples::Triples;
 use crate::{MemoryBudget, VarIx};
 
-/// A discrete model's conditional tables between any of its nodes.
+/// Conditional tables of a discrete model between any two of its nodes.
 pub(in crate::spectral) struct Population<'a> {
     pub(in crate::spectral) model: &'a LatentTree,
     marginals: Vec<Vec<f64>>,
 }
 
-/// Tables P(v | from) as far as they were asked for, nodes near `from` first.
+/// Tables P(v | from), computed as far as they were needed, nodes near `from` first.
 struct Around<'a> {
     population: &'a Population<'a>,
     found: std::collections::HashMap<NodeIx, Matrix>,
@@ -62,7 +62,7 @@ impl<'a> Population<'a> {
         self.model.node_of(VarIx::new(variable))
     }
 
-    /// The model of exact moments.
+    /// The spectral model built from exact moments.
     pub(in crate::spectral) fn spectral(&self, k: Option<usize>, linkers: Linkers) -> SpectralModel {
         let options = SpectralOptions::new(k).linkers(linkers);
         let problem = Problem::new(self.model.tree(), self.model.schema(), &options).unwrap();
@@ -99,7 +99,7 @@ impl<'a> Population<'a> {
         for (variable, counts) in triples.singles.iter_mut().enumerate() {
             counts.copy_from_slice(&self.marginals[self.node(variable).get()]);
         }
-        // E[s | state], a column for each state.
+        // E[s | state], one column per state.
         let mean = |around: &mut Around<'_>, edge: usize, side: usize| -> Matrix {
             let k = plan.ranks[edge];
             let Summary { variables, numbers } = &plan.summaries[edge][side];

@@ -1,4 +1,4 @@
-//! Models of rows.
+//! Models estimated from rows.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn estimates_sum_to_one_and_single_marginals_are_those_of_the_rows() {
             for (own, marginal) in answer.distributions.iter().zip(&model.parts.marginals) {
                 own.iter().zip(marginal).for_each(|(a, b)| assert!((a - b).abs() < 1e-12, "{a} {b}"));
             }
-            // The probabilities of the labels of one variable with some labels of the others.
+            // The probabilities of the labels of one variable together with some labels of the others.
             let mut known = nothing.clone();
             known[1] = Some(1);
             let of_pair = evaluator.query(&known, &[]).unwrap().log_evidence.exp();
@@ -97,7 +97,7 @@ fn passes_merge_in_any_split_and_keep_their_bytes() {
     let other = problem.model(merged, spectra, Provenance::default()).unwrap();
     let score = |model| Evaluator::new(model).log_likelihood(&rows.batches()[0]).unwrap().values;
     score(&own).iter().zip(score(&other)).for_each(|(a, b)| assert!((a - b).abs() < 1e-12 * a.abs().max(1.0), "{a} {b}"));
-    // What differs is not merged, and what is changed is not read.
+    // Accumulators with different options do not merge, and truncated bytes are rejected.
     let other_options = SpectralOptions::new(Some(2));
     let second = Problem::new(truth.tree(), rows.schema(), &other_options).unwrap().second(&pairs, pairs.weight).unwrap().0;
     assert!(second.clone().merge(triples).is_err());

@@ -1,4 +1,4 @@
-//! The shorter operators of joints with leaves.
+//! Steps: the shortcut operators of joints with leaves.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -16,7 +16,7 @@ fn steps_answer_as_general_operators_do() {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let tree = if seed % 2 == 0 { chain(8) } else { random_tree(&mut rng, 3, seed % 4 == 1) };
         let truth = model_on(&mut rng, tree, 3, |_| 4);
-        // Rows are few, so that some estimates are raised and some labels are unseen.
+        // There are few rows, so that some estimates are raised and some labels are unseen.
         let rows = with_missing(&Inference::new(&truth).sample(40, seed).unwrap(), 0.05, seed);
         let asked = with_missing(&Inference::new(&truth).sample(300, 100 + seed).unwrap(), 0.2, seed);
         let options = SpectralOptions::new(Some(2 + seed as usize % 3));
