@@ -106,7 +106,8 @@ pub(super) fn learn(args: &LearnArgs, target: &str, learning: Learning, printer:
         }
         writeln!(out, "written              {}", output.display())?;
         let shown_results = whole.as_ref().unwrap_or(&training);
-        writeln!(out, "\nrows of each label (down) that were given each label (across)")?;
+        let of = if whole.is_some() { "held-out rows, all folds" } else { "training rows" };
+        writeln!(out, "\nrows of each label (down) that were given each label (across); {of}")?;
         write_confusion(out, classifier.labels(), shown_results)
     })?;
     Ok(())

@@ -47,6 +47,9 @@ impl Evidence {
                 let number: f64 = value.parse().ok()?;
                 labels.iter().position(|label| label.parse() == Ok(number))
             });
+            // True is true, unless there is a label True besides.
+            let mut alike = labels.iter().enumerate().filter(|(_, label)| label.eq_ignore_ascii_case(value)).map(|it| it.0);
+            let found = found.or_else(|| alike.next().filter(|_| alike.next().is_none()));
             let known = || labels.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
             let more = if labels.len() > 8 { ", …" } else { "" };
             found.map(|code| code as f64).ok_or_else(|| problem(format!("{name} has the values {}{more}", known())))

@@ -278,7 +278,7 @@ impl<'a> Run<'a> {
             free_parameters = Some(model.n_free_parameters());
             (log_likelihood, bic) = self.likelihood(model, moments, rows)?;
             if fitted.learner == LearnerName::Search
-                && let Some(message) = describe_forest(model.tree())
+                && let Some(message) = describe_forest(model.tree(), ": what joins them is too weak to raise BIC")
             {
                 self.observer.warn(&message);
             }

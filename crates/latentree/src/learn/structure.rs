@@ -89,7 +89,7 @@ impl Run<'_> {
 
     /// Warns about forests and about lengths that did not converge.
     fn describe(&self, learned: &LearnedStructure) {
-        if let Some(message) = describe_forest(&learned.tree) {
+        if let Some(message) = describe_forest(&learned.tree, ", with no significant dependence between them") {
             self.observer.warn(&message);
         }
         if !learned.converged {

@@ -283,6 +283,11 @@ fn compare(first: &Place, second: &Place, ixs: [usize; 2], joint: &[f64], data: 
     }
     let cross = data.moments.cross(i, j);
     let width = data.moments.n_features(j);
+    // A categorical column has a feature for every label, of which a place may have chosen some; others have one.
+    let stored = |it: &Place, ix: ColIx, feature: usize| match &it.labels {
+        Some(labels) if data.moments.n_features(ix) > 1 => labels[feature],
+        _ => feature,
+    };
     for a in 0..first.n_features {
         for b in 0..second.n_features {
             let covariance = joint[a * second.n_features + b] - first.marginal[a].0 * second.marginal[b].0;
@@ -296,7 +301,7 @@ fn compare(first: &Place, second: &Place, ixs: [usize; 2], joint: &[f64], data: 
             };
             let scale = spread(first, i, a) * spread(second, j, b);
             if scale > 0.0 && expected.is_finite() {
-                let observed = (cross[a * width + b] / scale.sqrt()).clamp(-1.0, 1.0);
+                let observed = (cross[stored(first, i, a) * width + stored(second, j, b)] / scale.sqrt()).clamp(-1.0, 1.0);
                 let label = |it: &Place, feature: usize| it.labels.as_ref().map(|labels| labels[feature]);
                 offer([label(first, a), label(second, b)], true, observed, expected, fisher(observed, expected, n));
             }
@@ -347,4 +352,48 @@ fn gaussian(model: &LatentTree, data: &Counted<'_>) -> Misfits {
         found
     });
     joined(parts.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::data::{Kind, Schema};
+    use crate::inference::Inference;
+    use crate::model::{Distribution, Emission, Table};
+    use crate::moments::fold;
+    use crate::tree::Tree;
+    use crate::{LatentTree, Silent};
+
+    #[test]
+    fn labels_and_numbers_of_the_model_itself_are_explained() {
+        let labels = |labels: &[&str]| Kind::Categorical { labels: labels.iter().map(|&it| it.to_owned()).collect() };
+        let schema = Schema::builder()
+            .scalar("sex", labels(&["female", "male"]))
+            .scalar("height", Kind::Continuous)
+            .scalar("sport", labels(&["none", "some", "much"]))
+            .build()
+            .unwrap();
+        let mut tree = Tree::new();
+        let leaves = ["sex", "height", "sport"].map(|name| tree.add_observed(name).unwrap());
+        let root = tree.add_next_hidden();
+        leaves.iter().for_each(|&leaf| tree.connect(root, leaf, None).unwrap());
+        let height = Emission::Gaussian { means: vec![165.0, 178.0], variances: vec![40.0, 50.0] };
+        let model = LatentTree::builder(Arc::new(schema), tree)
+            .root(root)
+            .distribution(root, Distribution::Discrete(Table::new(2, vec![0.5, 0.5])))
+            .distribution(leaves[0], Distribution::Discrete(Table::new(2, vec![0.95, 0.05, 0.05, 0.95])))
+            .distribution(leaves[1], Distribution::Emission(height))
+            .distribution(leaves[2], Distribution::Discrete(Table::new(3, vec![0.6, 0.3, 0.1, 0.1, 0.3, 0.6])))
+            .build()
+            .unwrap();
+        let moments = PairMoments::new(Arc::clone(model.schema())).unwrap();
+        let moments = fold(&mut Inference::new(&model).sampler(5000, 1), moments, &Silent).unwrap();
+        let columns: Vec<ColIx> = (0..3).map(ColIx::new).collect();
+        let found = worst(&model, Some(&Steps::new(&model)), &moments, &columns, usize::MAX);
+        assert_eq!((found.pairs, found.beyond_four), (3, 0), "{:?}", found.worst);
+        let sex = found.worst.iter().find(|it| it.is_correlation && it.labels.contains(&Some(1))).unwrap();
+        assert!(sex.observed > 0.3 && sex.expected > 0.3, "{sex:?}");
+    }
 }

@@ -530,9 +530,9 @@ pub fn bootstrap_structure(
     }
 }
 
-/// What a user should know of a forest: which variables stand alone and how many trees there are.
+/// What a user should know of a forest, and why it is one: how many trees there are, and which variables stand alone.
 #[must_use]
-pub fn describe_forest(tree: &Tree) -> Option<String> {
+pub fn describe_forest(tree: &Tree, why: &str) -> Option<String> {
     if tree.is_connected() {
         return None;
     }
@@ -544,7 +544,7 @@ pub fn describe_forest(tree: &Tree) -> Option<String> {
         1 => format!("; {} stands alone", names[0]),
         _ => format!("; {}{more} stand alone", names.join(", ")),
     };
-    Some(format!("{} separate trees, with no significant dependence between them{lonely}", tree.n_components()))
+    Some(format!("{} separate trees{why}{lonely}", tree.n_components()))
 }
 
 #[cfg(test)]

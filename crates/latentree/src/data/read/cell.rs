@@ -23,14 +23,17 @@ pub(super) trait CellSink {
     }
 }
 
-/// Whether a text is a missing value: empty, `?`, or `NA`, `NaN`, `null` in any case.
+/// Whether a text is a missing value: empty, `?`, `.` (SAS), `NA`, `N/A`, `NaN`, `NaT`, `null`, `<NA>` in any case, or an error of a
+/// spreadsheet such as `#N/A`. Words such as `none` and `unknown` are answers in many surveys, so they are labels.
 pub(crate) fn is_missing(text: &[u8]) -> bool {
+    let is_one_of = |words: &[&[u8]]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     match text.len() {
         0 => true,
-        1 => text[0] == b'?',
+        1 => matches!(text[0], b'?' | b'.'),
         2 => text.eq_ignore_ascii_case(b"na"),
-        3 => text.eq_ignore_ascii_case(b"nan"),
-        4 => text.eq_ignore_ascii_case(b"null"),
+        3 => is_one_of(&[b"nan", b"n/a", b"nat"]),
+        4 => is_one_of(&[b"null", b"#n/a", b"<na>"]),
+        5..=7 => text[0] == b'#' && is_one_of(&[b"#null!", b"#div/0!", b"#value!", b"#ref!", b"#num!", b"#name?"]),
         _ => false,
     }
 }
@@ -88,6 +91,16 @@ mod tests {
     fn number_text_reads_back_as_the_same_bits() {
         for value in [0.0, -3.0, 0.1, 1e300, 5e-324, -1.5e-7, 9_007_199_254_740_992.0, 1e16, 123_456.789] {
             assert_eq!(number(number_text(value).as_bytes()), Some(value));
+        }
+    }
+
+    #[test]
+    fn missing_tokens_of_other_programs_are_known() {
+        for text in ["", "?", ".", "NA", "n/a", "N/A", "NaN", "NaT", "null", "<NA>", "#N/A", "#DIV/0!", "#VALUE!", "#REF!"] {
+            assert!(is_missing(text.as_bytes()), "{text}");
+        }
+        for text in ["-", "none", "None", "missing", "unknown", "0", "..", "#1", "#12345", "nay"] {
+            assert!(!is_missing(text.as_bytes()), "{text}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Detection of the field separator of a text table.
 
 /// What may separate fields.
-const CANDIDATES: [u8; 3] = [b',', b';', b'\t'];
+const CANDIDATES: [u8; 4] = [b',', b';', b'\t', b'|'];
 
 /// Chooses the delimiter by the first bytes of a file: the one that its ending asks for if every line has the same number of
 /// it, else another of which that is true. `is_whole` says that the bytes are all of the file.
@@ -78,6 +78,8 @@ mod tests {
             ("a,b\n1,2\n", Some(b','), b','),
             ("a;b\n1,5;2,5\n", Some(b','), b';'),
             ("1,5;2,5\n2,5;3,0\n", Some(b','), b';'),
+            ("a|b|c\n1|2|3\n", Some(b','), b'|'),
+            ("a|b,c\n1,2\n", Some(b','), b','),
             ("x;y (a, b);z\n1;2;3\n", Some(b','), b';'),
             ("a;b,c\n1;2,x\n", Some(b','), b','),
             ("a\tb\n1\t2\n", Some(b','), b'\t'),

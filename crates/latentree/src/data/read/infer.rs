@@ -397,6 +397,13 @@ impl Profile {
                 "holds dates or times ({:?}), read as labels; leave it out (kind ignore), or write numbers, such as years",
                 Shortened(&example)
             ));
+        } else if !self.many_labels
+            && self.asked.told.is_none()
+            && !self.is_numeric()
+            && self.texts.len() > CATEGORY_LIMIT
+            && let Some(problem) = nearly_numbers(&self.labels())
+        {
+            oddities.push(format!("is read as labels: {problem}"));
         }
         oddities
     }
@@ -467,6 +474,8 @@ impl Profile {
             format!("it holds dates or times ({example:?}); to use them write numbers, such as days or years")
         } else if self.commas.are_mixed() && self.longer_are_numbers {
             format!("it has numbers with decimal commas and with decimal points ({example:?}); write them all the same way")
+        } else if let Some(problem) = nearly_numbers(&labels) {
+            problem
         } else {
             format!(
                 "it looks like an identifier ({n_labels} different labels in {n_rows} rows); set its kind if it is a variable"
@@ -561,9 +570,36 @@ fn categorical(labels: Vec<(String, u64)>) -> Guess {
     Guess::Kind(Kind::Categorical { labels: labels.into_iter().map(|(label, _)| label).collect() })
 }
 
+/// Says why a column is not one of numbers, if most of its cells are numbers, or are with their signs of currency or percent.
+fn nearly_numbers(labels: &[(String, u64)]) -> Option<String> {
+    let is_number = |text: &str| number(text.as_bytes()).is_some() || written_number::written(text.as_bytes()).is_some();
+    let cells = |is: &dyn Fn(&str) -> bool| labels.iter().filter(|(label, _)| is(label)).map(|it| it.1).sum::<u64>();
+    let all = cells(&|_| true);
+    let plain = cells(&is_number);
+    let is_sign = |c: char| matches!(c, '$' | '€' | '£' | '¥' | '%' | '<' | '>' | '~' | '≤' | '≥' | ' ');
+    let with_sign = |text: &str| text.contains(is_sign) && is_number(text.trim_matches(is_sign));
+    let example = |is: &dyn Fn(&str) -> bool| labels.iter().map(|it| it.0.as_str()).find(|label| is(label)).map(str::to_owned);
+    if 2 * (plain + cells(&with_sign)) > all && cells(&with_sign) > 0 {
+        let text = example(&with_sign)?;
+        return Some(format!("it has numbers with signs, such as {:?}; write plain numbers", Shortened(&text)));
+    }
+    if 2 * plain > all {
+        let text = example(&|text| !is_number(text))?;
+        let share = 100.0 * plain as f64 / all as f64;
+        return Some(format!(
+            "{share:.0}% of its cells are numbers, but others are not, such as {:?}; write missing values as empty fields, or set its kind",
+            Shortened(&text)
+        ));
+    }
+    None
+}
+
 /// Whether a column is called as columns of ids are.
 pub(super) fn is_id_name(name: &str) -> bool {
     let lower = name.trim().to_lowercase();
+    if matches!(lower.as_str(), "rownames" | "row names" | "row_names" | "unnamed: 0" | "seqn" | "caseid" | "subjid") {
+        return true;
+    }
     let last_word = lower.rsplit(['_', ' ', '.', '-']).next().unwrap_or_default();
     let ends_in_id = name.len() > 2 && (name.ends_with("Id") || name.ends_with("ID"));
     ends_in_id || matches!(last_word, "id" | "ids" | "uid" | "uuid" | "guid" | "key" | "rowid" | "index" | "nr" | "idx")

@@ -50,6 +50,28 @@ fn identifiers_and_empty_columns_are_left_out_with_a_warning() {
 }
 
 #[test]
+fn columns_that_are_nearly_numbers_say_so() {
+    let column = |odd: &str, distinct: u32| {
+        let cell = |row: u32| if row % 7 == 0 { odd.to_owned() } else { format!("{}.{}", row % distinct, row % 10) };
+        (0..200).fold("x,y\n".to_owned(), |text, row| text + &format!("{},{}\n", cell(row), row % 2))
+    };
+    let open = |text: String| Fixture::new("t.csv", text).open(&ReadOptions::default()).unwrap();
+    let reader = open(column("n/a", 200));
+    assert_eq!((kind_names(&reader), reader.warnings().len()), (vec!["continuous", "binary"], 0), "{:?}", reader.warnings());
+    for (odd, distinct, expected) in [
+        ("unknown", 200, "86% of its cells are numbers, but others are not, such as \"unknown\""),
+        ("<5", 200, "it has numbers with signs, such as \"<5\""),
+        ("-", 20, "is read as labels: 86% of its cells are numbers, but others are not, such as \"-\""),
+    ] {
+        let reader = open(column(odd, distinct));
+        assert!(reader.warnings().iter().any(|it| it.contains(expected)), "{odd}: {:?}", reader.warnings());
+    }
+    let money = (0..200).fold("x,y\n".to_owned(), |text, row| text + &format!("$ {row}.{:02},{}\n", row % 100, row % 2));
+    let reader = open(money);
+    assert!(reader.warnings()[0].contains("numbers with signs, such as \"$ 0.00\"; write plain"), "{:?}", reader.warnings());
+}
+
+#[test]
 fn kinds_told_go_before_kinds_inferred_and_names_before_the_star() {
     let fixture = Fixture::new("t.csv", "a,b,c,d\n0,5,1,x\n3,6,2,y\n1,0,1,x\n");
     let options = ReadOptions::default()
