@@ -7,12 +7,13 @@ use super::table::Table;
 use crate::mixture::MixtureFamily;
 use crate::model::features::{Features, Source};
 use crate::model::{Linear, SplitRule};
+use crate::moments::Summary;
 
 /// Maximum number of EM passes over the rows of a node.
 const PASSES: usize = 100;
 /// Mean change of the rows' posteriors per pass below which EM stops.
 const TOLERANCE: f64 = 1e-4;
-/// Minimum variance of a number within a cluster, as a share of its variance in all rows: numbers are standardised.
+/// Minimum variance of a number within a cluster, as a share of its variance in all rows, so that units do not matter.
 const LEAST_VARIANCE: f64 = 1e-6;
 
 /// The distribution of a column within a cluster.
@@ -34,6 +35,8 @@ pub(super) struct Likelihood {
     /// The first feature of each column, and its distribution.
     parts: Vec<(usize, Part)>,
     n_features: usize,
+    /// The minimum variance of each feature.
+    floors: Vec<f64>,
 }
 
 /// Sums over the rows of a cluster.
@@ -45,7 +48,7 @@ pub(super) struct Sums {
 }
 
 impl Likelihood {
-    pub(super) fn new(features: &Features, family: MixtureFamily) -> Self {
+    pub(super) fn new(features: &Features, family: MixtureFamily, summary: &Summary) -> Self {
         let part = |source: &Source| match *source {
             Source::Codes { first, n_states } => (first as usize, Part::Labels(n_states.saturating_sub(1) as usize)),
             Source::Number { feature, .. } => {
@@ -57,7 +60,15 @@ impl Likelihood {
                 (feature as usize, part)
             }
         };
-        Self { parts: features.sources.iter().map(part).collect(), n_features: features.n }
+        let mut floors = vec![LEAST_VARIANCE; features.n];
+        for (source, column) in features.sources.iter().zip(summary.columns()) {
+            if let Source::Number { feature, scale, .. } = *source
+                && column.variance() > 0.0
+            {
+                floors[feature as usize] *= column.variance() / (scale * scale);
+            }
+        }
+        Self { parts: features.sources.iter().map(part).collect(), n_features: features.n, floors }
     }
 
     fn is_normal(&self) -> bool {
@@ -106,7 +117,7 @@ impl Likelihood {
 
     fn variance(&self, sums: &Sums, feature: usize) -> f64 {
         let mean = sums.first[feature] / sums.weight;
-        (sums.squares[feature] / sums.weight - mean * mean).max(LEAST_VARIANCE)
+        (sums.squares[feature] / sums.weight - mean * mean).max(self.floors[feature])
     }
 
     /// Number of parameters of a cluster: its features that are not always zero.
@@ -152,7 +163,7 @@ impl Likelihood {
                     // Both sides share one variance, so that the boundary is a hyperplane.
                     let within =
                         sides.map(|side| side.squares[feature] - side.first[feature].powi(2) / side.weight).iter().sum::<f64>();
-                    let variance = (within / (sides[0].weight + sides[1].weight)).max(LEAST_VARIANCE);
+                    let variance = (within / (sides[0].weight + sides[1].weight)).max(self.floors[feature]);
                     factors[feature] = (a - b) / variance;
                     offset -= 0.5 * (a * a - b * b) / variance;
                 }

@@ -103,12 +103,10 @@ pub fn fit_clusters(rows: &dyn Rows, options: &ClusterOptions, observer: &dyn Ob
     let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(&schema)), observer)?.finish()?;
     check(&summary, family)?;
     let has_numbers = schema.columns().iter().any(|column| column.kind == Kind::Continuous);
-    // Clusters of numbers must not depend on their units.
-    let is_standardised = matches!(family, MixtureFamily::Categorical | MixtureFamily::Gaussian);
-    let scaling = if is_standardised { Scaling::Standardised } else { Scaling::None };
+    let scaling = if family == MixtureFamily::Categorical { Scaling::Standardised } else { Scaling::None };
     let features = Features::new(&schema, scaling, &summary);
     let table = Table::read(rows, &features, observer)?;
-    let likelihood = Likelihood::new(&features, family);
+    let likelihood = Likelihood::new(&features, family, &summary);
     let splitter = Splitter {
         table: &table,
         likelihood: &likelihood,
