@@ -52,7 +52,7 @@ fn identifiers_and_empty_columns_are_left_out_with_a_warning() {
 #[test]
 fn columns_that_are_nearly_numbers_say_so() {
     let column = |odd: &str, distinct: u32| {
-        let cell = |row: u32| if row % 7 == 0 { odd.to_owned() } else { format!("{}.{}", row % distinct, row % 10) };
+        let cell = |row: u32| if row.is_multiple_of(7) { odd.to_owned() } else { format!("{}.{}", row % distinct, row % 10) };
         (0..200).fold("x,y\n".to_owned(), |text, row| text + &format!("{},{}\n", cell(row), row % 2))
     };
     let open = |text: String| Fixture::new("t.csv", text).open(&ReadOptions::default()).unwrap();
