@@ -17,7 +17,7 @@ use crate::information;
 use crate::model::{Distribution, LatentTree, TopicModel};
 use crate::moments::{Accumulator, Summary, fold};
 use crate::observer::Observer;
-use crate::parameters::em::{Em, template};
+use crate::parameters::em::{Em, Start, template};
 use crate::parameters::{MomentOptions, by_moments};
 use crate::tensor::Spectrum;
 
@@ -31,6 +31,8 @@ const ALPHAS: [f64; 9] = [0.01, 0.03, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 const RELEVANT: usize = 10;
 /// Maximum number of columns named in a warning.
 const NAMED: usize = 5;
+/// Number of random starts of EM for more components than the views support.
+const RANDOM_STARTS: usize = 10;
 
 /// The fit for one number of components.
 struct Candidate {
@@ -394,25 +396,36 @@ impl Problem<'_> {
             }
             let options = MomentOptions::new(k).seed(self.options.seed);
             let found = by_moments(&tree, &mut *self.rows.open()?, Some(&self.summary), &options, self.observer)?;
-            let mut candidate = self.refined(found.model, &[])?;
-            candidate.warnings.splice(0..0, found.warnings);
+            let mut warnings = found.warnings;
+            let root = found.model.rooted().roots[0];
+            let model = if self.em && found.model.n_states(root) != Some(k) {
+                warnings.push(format!("EM for {k} components begins at random ({RANDOM_STARTS} starts, the best is kept)"));
+                let start = Start::Random { restarts: RANDOM_STARTS, seed: self.options.seed };
+                let of_k = template(Arc::clone(self.rows.schema()), tree, k)?;
+                Em::new().start(start).fit(&of_k, self.rows, self.observer)?.model
+            } else {
+                found.model
+            };
+            let mut candidate = self.refined(model, &[])?;
+            candidate.warnings.splice(0..0, warnings);
             Ok(candidate)
         };
         if let NumberOfComponents::Fixed(k) = self.options.components {
             return Ok((fit(k)?, Vec::new()));
         }
         let (mut best, mut tried): (Option<Candidate>, Vec<Tried>) = (None, Vec::new());
+        let mut since_best = 0;
         for k in 1..=MOST_AUTO {
             let candidate = fit(k)?;
             tried.push(Tried { components: k, log_likelihood: candidate.log_likelihood, bic: candidate.bic });
-            match &best {
-                Some(best) if candidate.bic > best.bic => {}
-                // Three components may be better than one where two are not.
-                Some(_) if k == 2 => continue,
-                Some(_) => break,
-                None => {}
+            if best.as_ref().is_none_or(|best| candidate.bic > best.bic) {
+                (best, since_best) = (Some(candidate), 0);
+            } else {
+                since_best += 1;
+                if since_best == PATIENCE {
+                    break;
+                }
             }
-            best = Some(candidate);
         }
         Ok((best.expect("one component was tried"), tried))
     }

@@ -313,7 +313,12 @@ fn independent_columns_with_holes_have_one_component() {
     let fit =
         fit_mixture(&table(&rows, &Kind::binary(), false), &MixtureOptions::new(NumberOfComponents::Auto), &Silent).unwrap();
     assert_eq!(fit.weights.len(), 1);
-    assert_eq!(fit.tried.iter().map(|it| it.components).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(fit.tried.iter().map(|it| it.components).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    // As many as asked for, although the moments support one.
+    let three = MixtureOptions::new(NumberOfComponents::Fixed(3)).em(true);
+    let fit = fit_mixture(&table(&rows, &Kind::binary(), false), &three, &Silent).unwrap();
+    assert_eq!(fit.weights.len(), 3);
+    assert!(fit.warnings.iter().any(|it| it.contains("begins at random")), "{:?}", fit.warnings);
 }
 
 /// Random binary rows of a mixture.
