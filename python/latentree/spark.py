@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 

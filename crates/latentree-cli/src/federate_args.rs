@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::args::DataArgs;
+use crate::data_args::DataArgs;
 use crate::learn_options::LearnOptionArgs;
 
 /// What to do in a federation.

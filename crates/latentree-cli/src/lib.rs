@@ -5,6 +5,7 @@
 
 mod args;
 mod commands;
+mod data_args;
 mod federate_args;
 mod group_file;
 mod learn_options;

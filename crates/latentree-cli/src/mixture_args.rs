@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::DataArgs;
+use crate::data_args::DataArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct MixtureArgs {

@@ -3,7 +3,7 @@
 use latentree::data::{DocumentLimit, TextOptions};
 use latentree::{Error, Result};
 
-use crate::args::DataArgs;
+use crate::data_args::DataArgs;
 
 /// What `--text` and the options that belong to it ask for; `None` without it.
 pub(crate) fn text_options(args: &DataArgs) -> Result<Option<TextOptions>> {

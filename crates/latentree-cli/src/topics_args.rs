@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::args::DataArgs;
+use crate::data_args::DataArgs;
 
 /// Models of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

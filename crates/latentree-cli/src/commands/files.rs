@@ -7,7 +7,7 @@ use latentree::file::{check_writable, is_same_file};
 use latentree::{Error, Result};
 
 use super::is_stream;
-use crate::args::DataArgs;
+use crate::data_args::DataArgs;
 
 /// The inputs and outputs of a command, with the names that users know them by.
 #[derive(Default)]

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use super::files::Files;
 use super::{is_stream, note_unseen, open_reader, read_options, weight_kind};
 use crate::Failure;
-use crate::args::DataArgs;
+use crate::data_args::DataArgs;
 use crate::mixture_args::MixtureArgs;
 use crate::printer::{Printer, number};
 

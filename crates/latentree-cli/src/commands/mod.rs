@@ -40,7 +40,8 @@ use latentree::report::Groups;
 use latentree::{Error, MemoryBudget, Result, counted};
 
 use crate::Failure;
-use crate::args::{Cli, Command, DataArgs, ModelArgs};
+use crate::args::{Cli, Command, ModelArgs};
+use crate::data_args::DataArgs;
 use crate::group_file::GroupFile;
 use crate::printer::Printer;
 

@@ -7,7 +7,7 @@ use latentree::model::LatentTree;
 use latentree::{Error, Result};
 
 use super::read_options;
-use crate::args::DataArgs;
+use crate::data_args::DataArgs;
 use crate::printer::Printer;
 
 /// Why `--keep` is rejected.

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::files::Files;
 use super::{is_stream, note_unseen, open_reader, read_options};
 use crate::Failure;
-use crate::args::DataArgs;
+use crate::data_args::DataArgs;
 use crate::printer::{Printer, table};
 use crate::topics_args::{TopicModelName, TopicsArgs};
 
