@@ -114,6 +114,7 @@ pub struct Schema {
     column_by_name: Arc<HashMap<String, ColIx>>,
     variable_by_name: Arc<HashMap<String, VarIx>>,
     codes: Arc<Codes>,
+    resolutions: Arc<Resolutions>,
 }
 
 /// Names in the data of columns and groups that have a name of their own here, such as the code of a described diagnosis.
@@ -122,6 +123,18 @@ struct Codes {
     code_of: BTreeMap<String, String>,
     name_of: HashMap<String, String>,
 }
+
+/// How finely the numbers of columns were recorded, by name. Tables with the same columns go together whatever it is.
+#[derive(Debug, Default)]
+struct Resolutions(BTreeMap<String, f64>);
+
+impl PartialEq for Resolutions {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Resolutions {}
 
 impl Schema {
     /// Starts an empty schema.
@@ -191,6 +204,18 @@ impl Schema {
         self.codes.name_of.get(code).map(String::as_str)
     }
 
+    /// The typical distance of neighbouring values of a continuous column whose numbers repeat, such as 1 for ages in years; `None` if
+    /// it is not known. A state of a hidden variable is not narrower than that.
+    #[must_use]
+    pub fn resolution(&self, column: ColIx) -> Option<f64> {
+        self.resolutions.0.get(&self.column(column).name).copied()
+    }
+
+    /// The variance of a normal density as high as an even one over a cell of the column's resolution r, r²/2π; 0 without one.
+    pub(crate) fn least_variance(&self, column: ColIx) -> f64 {
+        self.resolution(column).map_or(0.0, |it| it * it / std::f64::consts::TAU)
+    }
+
     /// The column that the data call so: by its code, or by its name.
     #[must_use]
     pub fn find_data_column(&self, name: &str) -> Option<ColIx> {
@@ -235,7 +260,11 @@ impl Schema {
                 }
             };
         }
-        codes.into_iter().fold(builder, |builder, (name, code)| builder.code(name, code)).build()
+        let mut described = codes.into_iter().fold(builder, |builder, (name, code)| builder.code(name, code)).build()?;
+        let names = self.columns.iter().zip(&described.columns);
+        let resolutions = names.filter_map(|(old, new)| Some((new.name.clone(), *self.resolutions.0.get(&old.name)?)));
+        described.resolutions = Arc::new(Resolutions(resolutions.collect()));
+        Ok(described)
     }
 
     /// All variable indices in order.
@@ -250,6 +279,7 @@ pub struct SchemaBuilder {
     columns: Vec<Column>,
     variables: Vec<Variable>,
     codes: BTreeMap<String, String>,
+    resolutions: BTreeMap<String, f64>,
 }
 
 impl SchemaBuilder {
@@ -279,14 +309,24 @@ impl SchemaBuilder {
         self
     }
 
-    /// Takes the codes of another schema for the columns and groups that were added so far.
+    /// Says how finely the numbers of the column of this name were recorded; see [`Schema::resolution`].
+    #[must_use]
+    pub fn resolution(mut self, name: impl Into<String>, resolution: f64) -> Self {
+        self.resolutions.insert(name.into(), resolution);
+        self
+    }
+
+    /// Takes the codes and resolutions of another schema for the columns and groups that were added so far.
     #[must_use]
     pub fn codes_of(mut self, other: &Schema) -> Self {
         let columns = self.columns.iter().map(|column| &column.name);
         let names: Vec<String> = columns.chain(self.variables.iter().map(|variable| &variable.name)).cloned().collect();
         for name in names {
             if let Some(code) = other.code_of(&name) {
-                self.codes.insert(name, code.to_owned());
+                self.codes.insert(name.clone(), code.to_owned());
+            }
+            if let Some(&resolution) = other.resolutions.0.get(&name) {
+                self.resolutions.insert(name, resolution);
             }
         }
         self
@@ -297,7 +337,7 @@ impl SchemaBuilder {
     /// # Errors
     /// [`Error::Data`] if a name is empty or appears twice, a group is empty, or a column has a label twice.
     pub fn build(self) -> Result<Schema> {
-        let Self { columns, variables, codes } = self;
+        let Self { columns, variables, codes, resolutions } = self;
         let mut column_by_name = HashMap::with_capacity(columns.len());
         for (ix, column) in columns.iter().enumerate() {
             if column.name.is_empty() {
@@ -347,7 +387,15 @@ impl SchemaBuilder {
                 return Err(Error::data(Place::default().column(name), problem));
             }
         }
+        if let Some((name, resolution)) = resolutions.iter().find(|it| !(it.1.is_finite() && *it.1 > 0.0)) {
+            let problem = format!("its resolution is {resolution}, which is not a number above 0");
+            return Err(Error::data(Place::default().column(name), problem));
+        }
+        if let Some(name) = resolutions.keys().find(|name| !column_by_name.contains_key(*name)) {
+            return Err(Error::data(Place::default().column(name), "a resolution is given for it, but it is not a column"));
+        }
         Ok(Schema {
+            resolutions: Arc::new(Resolutions(resolutions)),
             columns,
             codes: Arc::new(Codes { code_of: codes, name_of }),
             variables,
@@ -365,6 +413,9 @@ struct SchemaFile {
     /// By name, what the data call a column or group.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     codes: BTreeMap<String, String>,
+    /// By column, how finely its numbers were recorded.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    resolutions: BTreeMap<String, f64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -392,7 +443,8 @@ impl From<Schema> for SchemaFile {
                 Kind::Count => VariableFile::Count { name },
             }
         });
-        Self { variables: variables.collect(), codes: schema.codes.code_of.clone() }
+        let (variables, codes) = (variables.collect(), schema.codes.code_of.clone());
+        Self { variables, codes, resolutions: schema.resolutions.0.clone() }
     }
 }
 
@@ -402,6 +454,7 @@ impl TryFrom<SchemaFile> for Schema {
     fn try_from(file: SchemaFile) -> Result<Self> {
         let builder = Self::builder();
         let builder = file.codes.into_iter().fold(builder, |builder, (name, code)| builder.code(name, code));
+        let builder = file.resolutions.into_iter().fold(builder, |builder, (name, it)| builder.resolution(name, it));
         let builder = file.variables.into_iter().fold(builder, |builder, variable| match variable {
             VariableFile::Binary { name, labels } => builder.scalar(name, Kind::Binary { labels }),
             VariableFile::Categorical { name, labels } => builder.scalar(name, Kind::Categorical { labels }),

@@ -4,7 +4,7 @@
 //! depends only on the informative cells. Rows are divided into chunks that fit the cache.
 
 use crate::data::{Block, Kind, Rows, Schema};
-use crate::{Error, Observer, Result, VarIx};
+use crate::{ColIx, Error, Observer, Result, VarIx};
 
 /// Number of rows processed at a time.
 pub(crate) const CHUNK: usize = 1024;
@@ -66,7 +66,14 @@ pub(crate) enum Column {
     /// Labels; all rows that are not listed have the label `usual`. Missing cells are listed with the label `n_codes`.
     Labels { n_codes: usize, usual: usize, listed: Listed },
     /// Numbers, NaN if missing; continuous numbers are centred at their mean.
-    Numbers { is_count: bool, mean: f64, variance: f64, values: Vec<f64> },
+    Numbers {
+        is_count: bool,
+        mean: f64,
+        variance: f64,
+        /// Least variance in a state that the resolution of the column asks for.
+        least: f64,
+        values: Vec<f64>,
+    },
 }
 
 impl Column {
@@ -126,7 +133,9 @@ impl Columns {
         let (n_all, total) = counted(rows, observer)?;
         // The weight of a unit, unless all rows are taken.
         let unit = (n_all > most_rows.max(1)).then(|| total / most_rows.max(1) as f64);
-        let mut raw: Vec<Raw> = schema.columns().iter().map(|column| Raw::new(&column.kind)).collect();
+        let least = |ix: usize| schema.least_variance(ColIx::new(ix));
+        let mut raw: Vec<Raw> =
+            schema.columns().iter().enumerate().map(|(ix, column)| Raw::new(&column.kind, least(ix))).collect();
         let (mut weights, mut weight) = (Vec::new(), 0.0);
         let mut source = rows.open()?;
         while let Some(batch) = source.next_batch()? {
@@ -194,6 +203,8 @@ fn counted(rows: &dyn Rows, observer: &dyn Observer) -> Result<(usize, f64)> {
 /// The cells of a column as they are read: nonzero codes, or all numbers.
 struct Raw {
     kind: Kind,
+    /// Least variance in a state.
+    least: f64,
     /// Row and code of each nonzero cell of a column of labels.
     cells: Vec<(u32, f32)>,
     numbers: Vec<f64>,
@@ -201,8 +212,8 @@ struct Raw {
 }
 
 impl Raw {
-    fn new(kind: &Kind) -> Self {
-        Self { kind: kind.clone(), cells: Vec::new(), numbers: Vec::new(), n_pushed: 0 }
+    fn new(kind: &Kind, least: f64) -> Self {
+        Self { kind: kind.clone(), least, cells: Vec::new(), numbers: Vec::new(), n_pushed: 0 }
     }
 
     fn put(&mut self, row: usize, value: f64) {
@@ -227,7 +238,7 @@ impl Raw {
     fn finish(mut self, n_rows: usize, weights: &[f64]) -> Column {
         let Some(n_codes) = self.kind.n_states() else {
             self.numbers.resize(n_rows, 0.0);
-            return numbers(self.kind == Kind::Count, self.numbers, weights);
+            return numbers(self.kind == Kind::Count, self.least, self.numbers, weights);
         };
         let code = |value: f32| if value.is_nan() { n_codes as u16 } else { value as u16 };
         let mut codes = vec![0_u16; n_rows];
@@ -236,7 +247,7 @@ impl Raw {
     }
 }
 
-fn numbers(is_count: bool, mut values: Vec<f64>, weights: &[f64]) -> Column {
+fn numbers(is_count: bool, least: f64, mut values: Vec<f64>, weights: &[f64]) -> Column {
     let known = || values.iter().zip(weights).filter(|(value, _)| !value.is_nan());
     let total: f64 = known().map(|it| it.1).sum::<f64>().max(1e-300);
     let mean = known().map(|(value, weight)| value * weight).sum::<f64>() / total;
@@ -244,5 +255,5 @@ fn numbers(is_count: bool, mut values: Vec<f64>, weights: &[f64]) -> Column {
     if !is_count {
         values.iter_mut().for_each(|value| *value -= mean);
     }
-    Column::Numbers { is_count, mean, variance: variance.max(1e-12 * mean * mean).max(1e-300), values }
+    Column::Numbers { is_count, mean, variance: variance.max(1e-12 * mean * mean).max(1e-300), least, values }
 }

@@ -51,8 +51,9 @@ impl Patch {
                 Source::Column(column) => {
                     let column = &columns.columns[*column];
                     match column {
-                        Column::Numbers { is_count, mean, variance, .. } => {
-                            maximise_number(*is_count, *mean, *variance, counts, floors, &mut leaf.values);
+                        Column::Numbers { is_count, mean, variance, least, .. } => {
+                            let of_column = (*mean, *variance, *least);
+                            maximise_number(*is_count, of_column, counts, floors, &mut leaf.values);
                         }
                         _ => normalise(counts, column.width(), floors.pseudo_count, &mut leaf.values),
                     }
@@ -107,7 +108,8 @@ fn normalise(counts: &[f64], n: usize, pseudo_count: f64, out: &mut [f64]) {
     }
 }
 
-fn maximise_number(is_count: bool, mean: f64, variance: f64, counts: &[f64], floors: &Floors, out: &mut [f64]) {
+/// `of_column` has its mean, its variance and the least variance that its resolution asks for.
+fn maximise_number(is_count: bool, (mean, variance, least): (f64, f64, f64), counts: &[f64], floors: &Floors, out: &mut [f64]) {
     for (state, sums) in counts.chunks_exact(3).enumerate() {
         let [n, x, xx] = [sums[0], sums[1], sums[2]];
         if is_count {
@@ -119,7 +121,7 @@ fn maximise_number(is_count: bool, mean: f64, variance: f64, counts: &[f64], flo
             out[2 * state] = own;
             let prior = floors.variance_weight;
             let spread = (n * spread + prior * PRIOR_VARIANCE * variance) / (n + prior).max(1e-300);
-            out[2 * state + 1] = spread.max(floors.variance * variance);
+            out[2 * state + 1] = spread.max(floors.variance * variance).max(least.min(variance));
         }
     }
 }

@@ -444,7 +444,7 @@ fn infer(table: &mut Table, columns: &Columns<'_>, options: &ReadOptions, overri
             Guess::Leave(reason) => Ok(Verdict::Leave(reason)),
             Guess::Kind(kind) => {
                 notes.add(name, profile, n_rows, told, joined);
-                Ok(Verdict::Kind(kind))
+                Ok(Verdict::Kind(kind, profile.resolution()))
             }
             Guess::Problem(row, problem) => {
                 let place = row.map_or_else(|| columns.place.clone(), |row| table.place_of(row, &columns.place));

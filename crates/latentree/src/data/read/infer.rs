@@ -24,6 +24,7 @@ use super::encoding::not_utf8;
 use super::histogram::{Look, look, varies_as_counts};
 use super::options::KindOverride;
 use super::rare::join_rare;
+use super::resolution::resolution;
 use super::written_number::{self, Commas};
 use crate::data::Kind;
 use crate::error::Shortened;
@@ -351,6 +352,11 @@ impl Profile {
         values.sort_by(|a, b| a.0.total_cmp(&b.0));
         add_up(&mut values, |a, b| a == b);
         values
+    }
+
+    /// How finely numbers were recorded, if they repeat.
+    pub(super) fn resolution(&self) -> Option<f64> {
+        if self.many_numbers || !self.is_numeric() { None } else { resolution(&self.values()) }
     }
 
     /// Labels of the column as categories: numbers in numeric order, whole numbers without a decimal point.

@@ -186,7 +186,7 @@ pub fn from_values(table: MemoryTable<'_>, options: &ReadOptions) -> Result<Load
             let mut plan = Plan::infer(&columns, options, &overrides, |ix, told| {
                 let values = read(ix)?;
                 let (verdict, decimal_comma) = infer(&values, n_rows as u64, told, min_count, &names[ix], &mut notes)?;
-                if let Verdict::Kind(kind) = &verdict {
+                if let Verdict::Kind(kind, _) = &verdict {
                     let kind = told.fixed_kind().unwrap_or_else(|| kind.clone());
                     let threshold = told.kind == Some(KindOverride::Binary) && told.labels.is_none();
                     decoded[ix] = Some(decode(&values, &kind, threshold, decimal_comma, &names[ix])?);
@@ -249,7 +249,7 @@ fn infer(
         Guess::Leave(reason) => Ok((Verdict::Leave(reason), None)),
         Guess::Kind(kind) => {
             notes.add(name, &profile, n_rows, told, joined);
-            Ok((Verdict::Kind(kind), profile.decimal_comma()))
+            Ok((Verdict::Kind(kind, profile.resolution()), profile.decimal_comma()))
         }
         Guess::Problem(row, problem) => Err(Error::data(place(row), problem)),
     }
@@ -260,9 +260,9 @@ fn levels(values: &Values, labels: Vec<String>, min_count: u64, name: &str, note
     if labels.is_empty() {
         return Verdict::Leave("it has no values".to_owned());
     }
-    let Values::Texts { texts, codes, .. } = values else { return Verdict::Kind(Kind::Categorical { labels }) };
+    let Values::Texts { texts, codes, .. } = values else { return Verdict::Kind(Kind::Categorical { labels }, None) };
     if min_count < 2 {
-        return Verdict::Kind(Kind::Categorical { labels });
+        return Verdict::Kind(Kind::Categorical { labels }, None);
     }
     let mut counts = vec![0; texts.len()];
     for &code in codes {
@@ -274,7 +274,7 @@ fn levels(values: &Values, labels: Vec<String>, min_count: u64, name: &str, note
     match join_rare(counted.filter(|(_, label)| !is_missing(label.as_bytes())).collect(), min_count) {
         Ok((labels, note)) => {
             notes.joined(name, note);
-            Verdict::Kind(Kind::Categorical { labels })
+            Verdict::Kind(Kind::Categorical { labels }, None)
         }
         Err(reason) => Verdict::Leave(reason),
     }

@@ -50,6 +50,7 @@ mod overrides;
 mod parts;
 mod plan;
 mod rare;
+mod resolution;
 mod rolled_table;
 mod rollup;
 mod sparse;

@@ -40,7 +40,8 @@ pub(super) struct Plan {
 
 /// The outcome of inspecting a column.
 pub(super) enum Verdict {
-    Kind(Kind),
+    /// What its values are, and how finely numbers were recorded if they repeat.
+    Kind(Kind, Option<f64>),
     /// Not a variable, with the reason for a warning.
     Leave(String),
 }
@@ -65,6 +66,7 @@ impl Plan {
         let (weight, id) = (weight_column(columns, options)?, id_column(columns, options)?);
         let mut warnings = Vec::new();
         let mut chosen: Vec<(usize, Kind, bool)> = Vec::new();
+        let mut resolutions: Vec<(usize, f64)> = Vec::new();
         for (ix, name) in columns.names.iter().enumerate() {
             let told = overrides.of(name);
             if weight == Some(ix) || id == Some(ix) || told.kind == Some(KindOverride::Ignore) {
@@ -72,7 +74,11 @@ impl Plan {
             }
             let is_threshold = told.kind == Some(KindOverride::Binary) && told.labels.is_none();
             match verdict(ix, &told)? {
-                Verdict::Kind(kind) => chosen.push((ix, told.fixed_kind().unwrap_or(kind), is_threshold)),
+                Verdict::Kind(kind, resolution) => {
+                    let kind = told.fixed_kind().unwrap_or(kind);
+                    resolutions.extend(resolution.filter(|_| kind == Kind::Continuous).map(|it| (ix, it)));
+                    chosen.push((ix, kind, is_threshold));
+                }
                 Verdict::Leave(reason) => warnings.push(format!("column {:?} is ignored: {reason}", Shortened(name))),
             }
         }
@@ -112,6 +118,9 @@ impl Plan {
         }
         if let Some(ix) = weight {
             targets[ix] = Target::Weight;
+        }
+        for (ix, resolution) in resolutions.into_iter().filter(|it| matches!(targets[it.0], Target::Column(_))) {
+            builder = builder.resolution(&columns.names[ix], resolution);
         }
         let schema = builder.build().map_err(|error| match columns.place.file.as_deref() {
             Some(file) => error.in_file(file),

@@ -359,7 +359,8 @@ impl SparseReader {
             None => Plan::infer(&columns, options, &overrides, |ix, told| {
                 let presence = is_presence && told.kind.is_none();
                 let kind = scan.told_kind(if presence { Some(KindOverride::Binary) } else { told.kind });
-                kind.map(Verdict::Kind).map_err(|problem| Error::data(input.place().column(&names[ix]), problem))
+                kind.map(|kind| Verdict::Kind(kind, None))
+                    .map_err(|problem| Error::data(input.place().column(&names[ix]), problem))
             })?,
         };
         if is_open {

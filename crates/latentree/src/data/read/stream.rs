@@ -364,7 +364,7 @@ impl Look {
                 Guess::Leave(reason) => Ok(Verdict::Leave(reason)),
                 Guess::Kind(kind) => {
                     notes.add(&name, &profile, n_rows, told, joined);
-                    Ok(Verdict::Kind(kind))
+                    Ok(Verdict::Kind(kind, profile.resolution()))
                 }
                 // Rows have no numbers that mean something to all parts.
                 Guess::Problem(_, problem) => Err(Error::data(Place::default().column(&name), problem)),

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
 use crate::data::{Dataset, Kind, Schema};
 use crate::distance::Estimator;
 use crate::inference::Inference;
@@ -12,7 +15,7 @@ use crate::observer::Silent;
 use crate::parameters::em::Em;
 use crate::structure::LearnerName;
 use crate::tree::{Edge, Node, Tree};
-use crate::{NodeIx, VarIx};
+use crate::{ColIx, NodeIx, VarIx};
 
 /// One hidden node `h` over columns with these distributions.
 fn star(weights: &[f64], leaves: Vec<(Kind, Distribution)>) -> LatentTree {
@@ -198,4 +201,100 @@ fn searches_bootstraps_and_candidates_take_states_over_numbers() {
     // A search for numbers of states implies discrete hidden variables.
     let searched = learn(&Learning::new().hidden_states_auto().restarts(1), &data);
     assert_eq!(searched.model().unwrap().family(), Family::Discrete);
+}
+
+/// A standard normal number from two uniform ones.
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    let (u, v): (f64, f64) = (rng.random_range(f64::MIN_POSITIVE..1.0), rng.random());
+    (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}
+
+fn of_table(text: &str) -> Dataset {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.csv");
+    std::fs::write(&path, text).unwrap();
+    let mut reader = crate::open(&path).unwrap();
+    Dataset::read(&mut reader).unwrap()
+}
+
+#[test]
+fn states_are_not_narrower_than_numbers_were_recorded() {
+    // Scores in halves that a single number explains, beside a label that depends on it.
+    let rng = &mut ChaCha8Rng::seed_from_u64(5);
+    let mut text = "a,b,c,d,group\n".to_owned();
+    for _ in 0..800 {
+        let z = normal(rng);
+        for _ in 0..4 {
+            let score = (2.0 * (4.0 + z + 0.7 * normal(rng))).round() / 2.0;
+            text += &format!("{score},");
+        }
+        text += if z + normal(rng) > 0.0 { "high\n" } else { "low\n" };
+    }
+    let data = of_table(&text);
+    for column in 0..4 {
+        assert!((data.schema().resolution(ColIx::new(column)).unwrap() - 0.5).abs() < 0.05);
+    }
+    let learned = learn(&Learning::new(), &data);
+    let model = learned.model().unwrap();
+    let least = 0.45_f64.powi(2) / std::f64::consts::TAU;
+    for node in model.tree().node_ixs() {
+        if let Distribution::Emission(Emission::Gaussian { variances, .. }) = model.distribution(node) {
+            assert!(variances.iter().all(|&variance| variance >= least), "{variances:?}");
+        }
+    }
+    // A score between two that were recorded is not surprising.
+    let density = |score: f64| {
+        let mut evidence = crate::Evidence::none(model);
+        evidence.set(model, "a", &score.to_string()).unwrap();
+        Inference::new(model).query(&evidence, &[]).unwrap().log_evidence
+    };
+    assert!((density(4.5) - density(4.25)).abs() < 1.5, "{} {}", density(4.5), density(4.25));
+    assert!(model.tree().n_hidden() <= 2, "{}", model.tree().n_hidden());
+}
+
+#[test]
+fn cells_that_are_missing_where_numbers_are_small_do_not_break_a_gaussian_tree() {
+    let rng = &mut ChaCha8Rng::seed_from_u64(6);
+    let mut text = "x,y,z\n".to_owned();
+    for row in 0..1500 {
+        // Rows of two kinds: y is recorded only where x varies a lot.
+        let spread = if row % 3 == 0 { 10.0 } else { 1.0 };
+        let x = spread * normal(rng);
+        let y = if row % 3 == 0 { format!("{:.4}", x + 4.0 * normal(rng)) } else { String::new() };
+        text += &format!("{x:.4},{y},{:.4}\n", 0.5 * x + 3.0 * normal(rng));
+    }
+    let data = of_table(&text);
+    let score = |learner: LearnerName| {
+        let learned = learn(&Learning::new().structure(learner), &data);
+        (learned.log_likelihood.unwrap(), learned.warnings)
+    };
+    let moments = fold(&mut data.source(), PairMoments::new(Arc::clone(data.schema())).unwrap(), &Silent).unwrap();
+    let beside = moments.correlation(ColIx::new(0), ColIx::new(1)).unwrap();
+    let complete: Vec<(f64, f64)> = data
+        .batches()
+        .iter()
+        .flat_map(|batch| (0..batch.n_rows).map(|row| (batch.number(row, ColIx::new(0)), batch.number(row, ColIx::new(1)))))
+        .filter(|row| !row.1.is_nan())
+        .collect();
+    let n = complete.len() as f64;
+    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| complete.iter().map(of).sum::<f64>() / n;
+    let (mx, my) = (mean(&|it| it.0), mean(&|it| it.1));
+    let (vx, vy) = (mean(&|it| (it.0 - mx).powi(2)), mean(&|it| (it.1 - my).powi(2)));
+    let expected = mean(&|it| (it.0 - mx) * (it.1 - my)) / (vx * vy).sqrt();
+    assert!((beside - expected).abs() < 1e-9, "{beside} {expected}");
+    // y by regression on x: what a tree with the edge x – y has for y alone.
+    let residual = vy * (1.0 - expected * expected);
+    let of_y = -0.5 * n * ((std::f64::consts::TAU * residual).ln() + 1.0);
+    let alone = |column: usize| {
+        let values = data.batches().iter().flat_map(|batch| (0..batch.n_rows).map(|row| batch.number(row, ColIx::new(column))));
+        let values: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
+        let (n, mean) = (values.len() as f64, values.iter().sum::<f64>() / values.len() as f64);
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n;
+        -0.5 * n * ((std::f64::consts::TAU * variance).ln() + 1.0)
+    };
+    for learner in [LearnerName::ChowLiu, LearnerName::Likelihood] {
+        let (found, warnings) = score(learner);
+        let least = alone(0) + alone(2) + of_y;
+        assert!(found > least - 1.0, "{learner:?}: {found} {least} {warnings:?}");
+    }
 }

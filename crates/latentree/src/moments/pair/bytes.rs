@@ -11,6 +11,7 @@
 //! | for each numeric column: whether it has a shift, the shift | 1, 8 |
 //! | number of missing indicators, their columns (increasing) | 4, 4 each |
 //! | the packed triangle, u32 or f64, missing indicators in the order of columns | 4 or 8 each |
+//! | with numbers of degree 1 (version 2): Σ w x² by missing indicator (increasing columns) and numeric column | 8 each |
 //! | for each wide column, then for each pair of them: number of entries; keys and sums | 8; 16 each |
 //! | checksum of all bytes before: FNV-1a over words of 8 bytes (the last filled with zeros), then the length | 8 |
 //!
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 use super::cells::Cells;
 use super::layout::{Layout, cell, row_start};
+use super::squares::Squares;
 use super::wide::{Table, WideTables, key, parts};
 use super::{PairMoments, PairOptions};
 use crate::data::{Kind, Schema};
@@ -33,9 +35,11 @@ use crate::moments::wire;
 const MAGIC: &[u8; 8] = b"LTMOMENT";
 const FORMAT: &str = "latentree moments";
 /// Version written, and newest version read.
-const VERSION: u32 = 1;
-/// The oldest version that can be read, and the oldest that can read these files.
+const VERSION: u32 = 2;
+/// The oldest version that can be read, and that can read files without sums of squares.
 const OLDEST: u32 = 1;
+/// The oldest version with sums of squares.
+const WITH_SQUARES: u32 = 2;
 /// Cells written or read at once.
 const CHUNK: usize = 1 << 14;
 /// Longest schema; its columns take several times as much.
@@ -215,8 +219,14 @@ impl PairMoments {
         let mut out = Output { out, checksum: Checksum::new() };
         let layout = &self.layout;
         out.put(MAGIC)?;
-        out.put(&VERSION.to_le_bytes())?;
-        out.put(&OLDEST.to_le_bytes())?;
+        // Moments that lack the sums are written as the version that had none.
+        let (version, oldest) = match &self.squares {
+            Some(squares) if squares.len() > 0 => (VERSION, WITH_SQUARES),
+            Some(_) => (VERSION, OLDEST),
+            None => (OLDEST, OLDEST),
+        };
+        out.put(&version.to_le_bytes())?;
+        out.put(&oldest.to_le_bytes())?;
         let schema = serde_json::to_vec(layout.schema.as_ref()).map_err(io::Error::other)?;
         out.put(&(schema.len() as u64).to_le_bytes())?;
         out.put(&schema)?;
@@ -251,6 +261,12 @@ impl PairMoments {
             Cells::Sums(cells) => {
                 let all = cells[..values].iter().chain(appended.map(|ix| &cells[ix]));
                 out.put_all(all, |buffer, cell| buffer.extend(cell.to_le_bytes()))?;
+            }
+        }
+        if let Some(squares) = &self.squares {
+            for &column in &missing {
+                let slot = layout.missing_slot(column).expect("listed columns have indicators");
+                out.put_all(squares.of_slot(slot).iter(), |buffer, sum| buffer.extend(sum.to_le_bytes()))?;
             }
         }
         let mut there: Vec<u32> = (0..layout.n_features() as u32).collect();
@@ -350,12 +366,29 @@ impl PairMoments {
         } else {
             Cells::Sums(input.items(n_cells, number)?)
         };
+        let squares = if version < WITH_SQUARES {
+            None
+        } else {
+            let sums = input.items(Squares::new(&layout).len(), number)?;
+            Some(Squares::from_sums(&layout, sums))
+        };
         let wide = read_wide(&mut input, &layout, memory_limit)?;
         let expected = std::mem::replace(&mut input.checksum, Checksum::new()).value();
         if input.u64()? != expected {
             return Err(invalid("its checksum does not match its content; copy or recreate the file"));
         }
-        Ok(Self { layout, memory_limit, n_rows, weight_squares, shifts, cells, wide, noise: 0.0, noise_units: Vec::new() })
+        Ok(Self {
+            layout,
+            memory_limit,
+            n_rows,
+            weight_squares,
+            shifts,
+            cells,
+            wide,
+            squares,
+            noise: 0.0,
+            noise_units: Vec::new(),
+        })
     }
 }
 

@@ -59,6 +59,8 @@ pub(super) struct Layout {
     /// The wide columns.
     pub(super) wide: Vec<usize>,
     pub(super) has_numbers: bool,
+    /// The numeric columns, in order.
+    pub(super) numbers: Vec<usize>,
 }
 
 impl Layout {
@@ -69,7 +71,7 @@ impl Layout {
         let mut columns = Vec::with_capacity(schema.columns().len());
         let mut wide = Vec::new();
         let mut next = 1_usize;
-        let mut has_numbers = false;
+        let mut numbers = Vec::new();
         for (ix, column) in schema.columns().iter().enumerate() {
             let (map, n_features) = match &column.kind {
                 Kind::Binary { .. } => (Map::Binary, 1),
@@ -79,15 +81,15 @@ impl Layout {
                 }
                 Kind::Categorical { labels } => (Map::OneHot, labels.len()),
                 Kind::Continuous | Kind::Count => {
-                    has_numbers = true;
+                    numbers.push(ix);
                     (Map::Powers, options.degree)
                 }
             };
             columns.push(ColumnLayout { map, start: next, n_features, missing: NONE });
             next += n_features;
         }
-        let (degree, wide_levels) = (options.degree, options.wide_levels);
-        Ok(Self { schema, degree, wide_levels, columns, n_values: next, missing: Vec::new(), wide, has_numbers })
+        let (degree, wide_levels, has_numbers) = (options.degree, options.wide_levels, !numbers.is_empty());
+        Ok(Self { schema, degree, wide_levels, columns, n_values: next, missing: Vec::new(), wide, has_numbers, numbers })
     }
 
     /// Features in the triangle.
@@ -101,6 +103,11 @@ impl Layout {
         self.missing.push(column);
     }
 
+    /// Which of the missing indicators is the column's.
+    pub(super) fn missing_slot(&self, column: usize) -> Option<usize> {
+        self.columns[column].missing().map(|position| position - self.n_values)
+    }
+
     /// Drops the missing indicators: the layout of an accumulator that has seen no rows.
     pub(super) fn without_missing(&self) -> Self {
         let mut layout = self.clone();
@@ -112,7 +119,9 @@ impl Layout {
     /// Checks that the triangle of `extra` more features fits the limit, at `bytes` a cell.
     pub(super) fn check_memory(&self, extra: usize, bytes: u64, taken: u64, limit: u64) -> Result<()> {
         let n = self.n_features() as u64 + extra as u64;
-        let need = if n > MAX_FEATURES { u64::MAX } else { n * (n + 1) / 2 * bytes + taken };
+        // Sums of squares beside missing cells take the last part.
+        let squares = (self.missing.len() + extra) as u64 * if self.degree == 1 { self.numbers.len() as u64 * 8 } else { 0 };
+        let need = if n > MAX_FEATURES { u64::MAX } else { n * (n + 1) / 2 * bytes + taken + squares };
         if need <= limit {
             return Ok(());
         }

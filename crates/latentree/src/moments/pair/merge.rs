@@ -51,6 +51,7 @@ pub(super) fn merge(moments: &mut PairMoments, mut other: PairMoments) -> Result
     }
     new.into_iter().for_each(|column| moments.layout.append_missing(column));
     moments.cells.grow(moments.layout.n_features());
+    moments.squares.iter_mut().for_each(|squares| squares.grow(&moments.layout));
     add(moments, &other, &alignment.codes);
     Ok(())
 }
@@ -151,6 +152,7 @@ fn relaid(moments: &PairMoments, union: Schema) -> Result<PairMoments> {
         out.cells.promote();
     }
     out.cells.grow(out.layout.n_features());
+    out.squares.iter_mut().for_each(|squares| squares.grow(&out.layout));
     out.shifts.clone_from(&moments.shifts);
     add(&mut out, moments, &vec![None; moments.shifts.len()]);
     Ok(out)
@@ -198,6 +200,16 @@ fn translate(moments: &mut PairMoments, column: usize, delta: f64) {
     if moments.layout.degree == 2 {
         let terms: Vec<_> = present(delta * delta).chain([(2.0 * delta, layout.start)]).collect();
         combine(moments, layout.start + 1, 1.0, &terms);
+    }
+    if let (Some(mut squares), Ok(number)) = (moments.squares.take(), moments.layout.numbers.binary_search(&column)) {
+        // Over the rows where the other column is missing and this one is not.
+        let missing = |slot: usize| moments.layout.n_values + slot;
+        let gram = |i: usize, j: usize| moments.cells.get(cell(i, j));
+        let both = |slot: usize| layout.missing().map_or(0.0, |own| gram(own, missing(slot)));
+        squares.add_to_number(number, |slot| {
+            2.0 * delta * gram(layout.start, missing(slot)) + delta * delta * (gram(missing(slot), 0) - both(slot))
+        });
+        moments.squares = Some(squares);
     }
     let terms: Vec<_> = present(delta).collect();
     combine(moments, layout.start, 1.0, &terms);
@@ -249,6 +261,10 @@ impl Adder<'_> {
 fn add(moments: &mut PairMoments, other: &PairMoments, codes: &[Option<Vec<u32>>]) {
     moments.n_rows += other.n_rows;
     moments.weight_squares += other.weight_squares;
+    match (&mut moments.squares, &other.squares) {
+        (Some(squares), Some(more)) => squares.add(&moments.layout, more, &other.layout),
+        (squares, _) => *squares = None,
+    }
     let prefix = moments.layout.missing.starts_with(&other.layout.missing);
     if moments.layout.n_values == other.layout.n_values
         && moments.layout.wide == other.layout.wide

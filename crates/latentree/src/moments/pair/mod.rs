@@ -8,7 +8,8 @@
 //!
 //! - weight of rows where i and j are present: n_ij = G\[c,c\] − G\[c,m_i\] − G\[c,m_j\] + G\[m_i,m_j\];
 //! - Σ w x_i where j is present: G\[c,x_i\] − G\[x_i,m_j\];
-//! - Σ w x_i x_j where both are present: G\[x_i,x_j\].
+//! - Σ w x_i x_j where both are present: G\[x_i,x_j\];
+//! - Σ w x_i² of numbers where j is present: G\[x_i,x_i\] less a sum over the rows where j is missing (see `squares`).
 //!
 //! An indicator was 0 in all rows before its column's first missing cell, so it can be appended late and nothing has to be
 //! redone. G is a packed lower triangle, cell (i ≥ j) at i(i+1)/2 + j: appended features append rows. Cells are 32-bit counts
@@ -22,6 +23,7 @@ mod kernel;
 mod layout;
 mod merge;
 mod read;
+mod squares;
 mod wide;
 
 #[cfg(test)]
@@ -33,6 +35,7 @@ use cells::Cells;
 use features::{View, survey};
 use kernel::Kernel;
 use layout::Layout;
+use squares::Squares;
 use wide::WideTables;
 
 use super::Accumulator;
@@ -90,6 +93,8 @@ pub struct PairMoments {
     shifts: Vec<Option<f64>>,
     cells: Cells,
     wide: WideTables,
+    /// Sums of squares beside missing cells; `None` if the moments are of a file that lacks them.
+    squares: Option<Squares>,
     /// Variance of the noise of a count, if the moments are private. It is not part of the bytes.
     noise: f64,
     /// What a unit of each column's noise is: 1 for labels, half of the range for numbers; empty without noise.
@@ -121,7 +126,7 @@ impl PairMoments {
     #[must_use]
     pub fn size_in_memory(&self) -> u64 {
         let n = self.layout.n_features() as u64;
-        n * (n + 1) / 2 * self.cells.cell_bytes() + self.wide.bytes()
+        n * (n + 1) / 2 * self.cells.cell_bytes() + self.wide.bytes() + self.squares.as_ref().map_or(0, |it| it.len() as u64 * 8)
     }
 
     /// The moments as if the rows' weights had been scaled to mean what `kind` says; see [`WeightKind`].
@@ -147,6 +152,7 @@ impl PairMoments {
             cells.iter_mut().for_each(|cell| *cell *= factor);
         }
         self.wide.scale(factor);
+        self.squares.iter_mut().for_each(|squares| squares.scale(factor));
         self.weight_squares *= factor * factor;
         self
     }
@@ -162,6 +168,7 @@ impl PairMoments {
         let cells = Cells::new(layout.has_numbers, layout.n_features());
         let shifts = vec![None; layout.columns.len()];
         let wide = WideTables::new(layout.wide.len());
+        let squares = Some(Squares::new(&layout));
         Ok(Self {
             layout,
             memory_limit,
@@ -170,6 +177,7 @@ impl PairMoments {
             shifts,
             cells,
             wide,
+            squares,
             noise: 0.0,
             noise_units: Vec::new(),
         })
@@ -269,6 +277,9 @@ impl PairMoments {
         if !layout.wide.is_empty() {
             self.wide.observe(&view);
         }
+        if let Some(squares) = &mut self.squares {
+            squares.observe(&view);
+        }
         self.weight_squares += match view.weights() {
             None => batch.n_rows as f64,
             Some(weights) => weights.iter().map(|weight| weight * weight).sum(),
@@ -305,6 +316,7 @@ impl Accumulator for PairMoments {
         self.layout.check_memory(new.len(), self.cells.cell_bytes(), self.wide.bytes(), self.memory_limit)?;
         new.into_iter().for_each(|column| self.layout.append_missing(column));
         self.cells.grow(self.layout.n_features());
+        self.squares.iter_mut().for_each(|squares| squares.grow(&self.layout));
         // Bytes have the indicators in the order of columns.
         *self = Self::from_bytes(&self.to_bytes()?)?;
         Ok(())

@@ -100,8 +100,8 @@ impl PairMoments {
 
     /// Correlation of two columns of two labels or of numbers, within [−1, 1]; `None` where the covariance is, or if either is constant.
     ///
-    /// The variances are those over the rows where both are present for columns of labels and for degree 2; at degree 1 a
-    /// numeric column's variance is that of all rows where it is present itself.
+    /// The variances are those over the rows where both are present. Only moments that an earlier version wrote lack them for
+    /// numbers; there the variance is that of all rows where a column is present itself.
     #[must_use]
     pub fn correlation(&self, i: ColIx, j: ColIx) -> Option<f64> {
         let covariance = self.covariance(i, j)?;
@@ -113,16 +113,21 @@ impl PairMoments {
     fn variance_beside(&self, i: ColIx, j: ColIx) -> Option<f64> {
         let column = &self.layout.columns[i.get()];
         let feature = self.scalar_feature(i)?;
-        let Some(square) = (match column.map {
-            _ if self.missing(j).is_none() => return self.variance(i),
-            Map::Binary | Map::OneHot => Some(feature),
-            _ => (self.layout.degree == 2).then_some(1),
-        }) else {
-            return self.variance(i);
-        };
+        let Some(slot) = self.layout.missing_slot(j.get()) else { return self.variance(i) };
         let n = self.pair_weight(i, j);
         let mean = self.feature_sum(i, feature, j) / n;
-        Some((self.feature_sum(i, square, j) / n - mean * mean).max(0.0))
+        let squares = match (column.map, &self.squares) {
+            (Map::Binary | Map::OneHot, _) => self.feature_sum(i, feature, j),
+            _ if self.layout.degree == 2 => self.feature_sum(i, 1, j),
+            (_, Some(squares)) => {
+                let number = self.layout.numbers.binary_search(&i.get()).ok()?;
+                self.gram(column.start, column.start) - squares.get(number, slot)
+            }
+            (_, None) => return self.variance(i),
+        };
+        let variance = squares / n - mean * mean;
+        // Less than this is what rounding leaves of a column that is constant where the other is present.
+        Some(if variance > 1e-12 * mean * mean { variance } else { 0.0 })
     }
 
     /// Weights of the states of a discrete column over the rows where it is present; `None` for numbers.

@@ -2,7 +2,7 @@
 
 use super::ExpectedCounts;
 use crate::error::{Error, Place, Result};
-use crate::index::NodeIx;
+use crate::index::{ColIx, NodeIx};
 use crate::inference::emission_size;
 use crate::model::{Distribution, Emission, LatentTree, Table};
 
@@ -19,8 +19,8 @@ pub(crate) const PRIOR_VARIANCE: f64 = 0.02;
 ///
 /// A pseudo-count is a Dirichlet prior: the objective gains `pseudo_count · Σ ln θ` over the cells of all tables. The weight `ν` of
 /// variances is an inverse gamma prior: the objective gains `−½ ν (ln σ² + s/σ²)` for every continuous variable in every state, where
-/// `s` is a fiftieth of the variance of the column. Floors bound the variances and rates that are searched; within the bounds every
-/// step is exact.
+/// `s` is a fiftieth of the variance of the column. Floors bound the variances and rates that are searched, and so does the
+/// [resolution](crate::data::Schema::resolution) of a column; within the bounds every step is exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Smoothing {
     /// Added to every cell of every table, ≥ 0; by default 0.01. Zero cells destroy held-out scores: with 0 a cell that no row shows has probability zero.
@@ -131,6 +131,18 @@ fn ln_cells(distribution: &Distribution) -> f64 {
     }
 }
 
+/// Of a column: what is taken off its numbers, and the variance that its resolution asks for.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    shift: f64,
+    least: f64,
+}
+
+fn scales(counts: &ExpectedCounts, model: &LatentTree, columns: &[ColIx]) -> Vec<Scale> {
+    let of = |&column: &ColIx| Scale { shift: counts.layout.shifts[column.get()], least: model.schema().least_variance(column) };
+    columns.iter().map(of).collect()
+}
+
 pub(super) fn maximise(counts: &ExpectedCounts, smoothing: &Smoothing) -> Result<LatentTree> {
     let sums = &counts.sums;
     if sums.weight <= 0.0 {
@@ -152,8 +164,8 @@ pub(super) fn maximise(counts: &ExpectedCounts, smoothing: &Smoothing) -> Result
             Distribution::Emission(emission) => {
                 let variable = model.variable(node).expect("an emitter is observed");
                 let columns = &model.schema().variable(variable).columns;
-                let shifts: Vec<f64> = columns.iter().map(|column| counts.layout.shifts[column.get()]).collect();
-                Distribution::Emission(maximal_emission(emission, own, &shifts, smoothing))
+                let scales = scales(counts, model, columns);
+                Distribution::Emission(maximal_emission(emission, own, &scales, smoothing))
             }
             Distribution::LinearGaussian { .. } => maximal_regression(model, node, own, smoothing),
         });
@@ -174,8 +186,8 @@ pub(super) fn floored(model: &LatentTree, counts: &ExpectedCounts, smoothing: &S
             Distribution::Emission(emission) => {
                 let variable = model.variable(node).expect("an emitter is observed");
                 let columns = &model.schema().variable(variable).columns;
-                let shifts: Vec<f64> = columns.iter().map(|column| counts.layout.shifts[column.get()]).collect();
-                Distribution::Emission(floored_emission(emission, own, &shifts, smoothing))
+                let scales = scales(counts, model, columns);
+                Distribution::Emission(floored_emission(emission, own, &scales, smoothing))
             }
             Distribution::LinearGaussian { mean, coefficient, variance } if model.variable(node).is_some() => {
                 let least = least_residual(&counts.model, node, own, smoothing).unwrap_or(0.0);
@@ -187,11 +199,11 @@ pub(super) fn floored(model: &LatentTree, counts: &ExpectedCounts, smoothing: &S
     model.with_distributions(distributions)
 }
 
-fn floored_emission(emission: &Emission, counts: &[f64], shifts: &[f64], smoothing: &Smoothing) -> Emission {
+fn floored_emission(emission: &Emission, counts: &[f64], scales: &[Scale], smoothing: &Smoothing) -> Emission {
     match emission {
         Emission::Categorical(_) => emission.clone(),
         Emission::Gaussian { means, variances } => {
-            let least = gaussian_floor(counts, shifts[0], smoothing);
+            let least = gaussian_floor(counts, scales[0], smoothing);
             Emission::Gaussian { means: means.clone(), variances: variances.iter().map(|it| it.max(least)).collect() }
         }
         Emission::Poisson { rates } => {
@@ -200,10 +212,10 @@ fn floored_emission(emission: &Emission, counts: &[f64], shifts: &[f64], smoothi
         }
         Emission::Group(members) => {
             let mut rest = counts;
-            let members = members.iter().zip(shifts).map(|(member, &shift)| {
+            let members = members.iter().zip(scales).map(|(member, &scale)| {
                 let (own, after) = rest.split_at(emission_size(member));
                 rest = after;
-                floored_emission(member, own, &[shift], smoothing)
+                floored_emission(member, own, &[scale], smoothing)
             });
             Emission::Group(members.collect())
         }
@@ -211,8 +223,9 @@ fn floored_emission(emission: &Emission, counts: &[f64], shifts: &[f64], smoothi
 }
 
 /// Least variance of a continuous leaf; the sums over the states of its parent are sums over the data alone.
-fn gaussian_floor(counts: &[f64], shift: f64, smoothing: &Smoothing) -> f64 {
-    column_moments(counts).map_or(0.0, |(distance, variance)| least_variance(shift + distance, variance, smoothing))
+fn gaussian_floor(counts: &[f64], scale: Scale, smoothing: &Smoothing) -> f64 {
+    let of = |(distance, variance)| least_variance(scale.shift + distance, variance, scale.least, smoothing);
+    column_moments(counts).map_or(0.0, of)
 }
 
 /// Mean and variance of the column of a continuous leaf, less its shift.
@@ -233,7 +246,8 @@ fn least_residual(model: &LatentTree, node: NodeIx, sums: &[f64], smoothing: &Sm
     let Distribution::LinearGaussian { mean, .. } = *model.distribution(node) else { return None };
     (model.variable(node).is_some() && sums[6] > 0.0).then(|| {
         let known = sums[7] / sums[6];
-        least_variance(mean + known, sums[8] / sums[6] - known * known, smoothing)
+        let column = model.schema().variable(model.variable(node).expect("checked above")).columns[0];
+        least_variance(mean + known, sums[8] / sums[6] - known * known, model.schema().least_variance(column), smoothing)
     })
 }
 
@@ -251,7 +265,7 @@ fn maximal_table(table: &Table, counts: &[f64], smoothing: &Smoothing) -> Table 
     Table::new(n_states, values)
 }
 
-fn maximal_emission(emission: &Emission, counts: &[f64], shifts: &[f64], smoothing: &Smoothing) -> Emission {
+fn maximal_emission(emission: &Emission, counts: &[f64], scales: &[Scale], smoothing: &Smoothing) -> Emission {
     match emission {
         Emission::Categorical(table) => Emission::Categorical(maximal_table(table, counts, smoothing)),
         Emission::Gaussian { means, variances } => {
@@ -260,9 +274,9 @@ fn maximal_emission(emission: &Emission, counts: &[f64], shifts: &[f64], smoothi
             let of = |sums: &[f64]| {
                 let distance = sums[1] / sums[0];
                 let variance = sums[2] / sums[0] - distance * distance;
-                (shifts[0] + distance, (sums[0] * variance + prior) / (sums[0] + weight))
+                (scales[0].shift + distance, (sums[0] * variance + prior) / (sums[0] + weight))
             };
-            let least = gaussian_floor(counts, shifts[0], smoothing);
+            let least = gaussian_floor(counts, scales[0], smoothing);
             let parts = counts.chunks_exact(3).zip(means.iter().zip(variances));
             let parts = parts.map(|(sums, (&mean, &variance))| if sums[0] > 1e-200 { of(sums) } else { (mean, variance) });
             let (means, variances) = parts.map(|(mean, variance)| (mean, variance.max(least))).unzip();
@@ -276,18 +290,19 @@ fn maximal_emission(emission: &Emission, counts: &[f64], shifts: &[f64], smoothi
         }
         Emission::Group(members) => {
             let mut rest = counts;
-            let members = members.iter().zip(shifts).map(|(member, &shift)| {
+            let members = members.iter().zip(scales).map(|(member, &scale)| {
                 let (own, after) = rest.split_at(emission_size(member));
                 rest = after;
-                maximal_emission(member, own, &[shift], smoothing)
+                maximal_emission(member, own, &[scale], smoothing)
             });
             Emission::Group(members.collect())
         }
     }
 }
 
-fn least_variance(mean: f64, variance: f64, smoothing: &Smoothing) -> f64 {
-    (smoothing.variance_floor * variance).max(MIN_VARIANCE * (mean * mean + MIN_VARIANCE))
+/// `least` is what the resolution of the column asks for. A column that hardly varies has it no larger than its variance.
+fn least_variance(mean: f64, variance: f64, least: f64, smoothing: &Smoothing) -> f64 {
+    (smoothing.variance_floor * variance).max(least.min(variance)).max(MIN_VARIANCE * (mean * mean + MIN_VARIANCE))
 }
 
 fn maximal_regression(model: &LatentTree, node: NodeIx, sums: &[f64], smoothing: &Smoothing) -> Distribution {

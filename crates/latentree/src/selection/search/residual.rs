@@ -238,7 +238,7 @@ impl Residuals {
 
     fn number_given_classes(&self, seed: usize, n_classes: usize, leaf: &Leaf, columns: &Columns, trust: f64) -> Vec<f64> {
         let Source::Column(column) = leaf.source else { return Vec::new() };
-        let Column::Numbers { is_count, mean, variance, values } = &columns.columns[column] else { return Vec::new() };
+        let Column::Numbers { is_count, mean, variance, values, .. } = &columns.columns[column] else { return Vec::new() };
         let classes = self.classes(seed, n_classes);
         let mut sums = vec![[1e-9, 0.0]; n_classes];
         for ((&label, value), weight) in self.labels[seed].iter().zip(values).zip(&self.weights) {
