@@ -125,7 +125,9 @@ impl Run<'_> {
         let family = self.family(&structure, moments);
         let is_gaussian = family == Some(FamilyByLengths::Gaussian);
         let is_auto = method == ParameterMethod::Auto && self.validation.is_none();
-        let by_lengths = is_auto || method == ParameterMethod::Distances || (method == ParameterMethod::Moments && is_gaussian);
+        // Lengths are of pairs of columns, each from other rows if cells are missing: only EM makes one model of them.
+        let asks_rows = is_gaussian && moments.whole.has_missing() && rows.is_some();
+        let by_lengths = (is_auto && !asks_rows) || method == ParameterMethod::Distances || (method == ParameterMethod::Moments && is_gaussian);
         if by_lengths {
             let lengths_known = tree.edges().all(|edge| edge.length.is_some());
             if let Some(family) = family.filter(|_| lengths_known) {

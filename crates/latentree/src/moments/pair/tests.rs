@@ -446,7 +446,7 @@ fn changed_and_cut_bytes_are_noticed() {
         }
         assert!(PairMoments::from_bytes(&[bytes.as_slice(), &[0]].concat()).is_err());
         let mut future = bytes.clone();
-        future[8..16].copy_from_slice(&[9, 0, 0, 0, 2, 0, 0, 0]);
+        future[8..16].copy_from_slice(&[9, 0, 0, 0, 3, 0, 0, 0]);
         assert!(matches!(PairMoments::from_bytes(&future), Err(Error::Version { found: 9, .. })));
     }
 }
