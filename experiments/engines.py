@@ -19,8 +19,8 @@ os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
-def seconds_of(pids):
-    """Processor seconds of processes and of all below them, children that have ended included."""
+def processes():
+    """Ticks of processor of each process, children that have ended included, and the processes below each."""
     ticks, below = {}, {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -30,25 +30,33 @@ def seconds_of(pids):
             continue
         ticks[int(entry)] = sum(map(int, fields[11:15]))
         below.setdefault(int(fields[1]), []).append(int(entry))
-    total, left = 0, list(pids)
-    while left:
-        pid = left.pop()
-        total += ticks.get(pid, 0)
-        left += below.get(pid, [])
-    return total / os.sysconf("SC_CLK_TCK")
+    return ticks, below
+
+
+def with_all_below(pids, below):
+    found = list(pids)
+    for pid in found:
+        found += below.get(pid, [])
+    return found
+
+
+def seconds_of(pids):
+    """Processor seconds of processes and of all below them."""
+    ticks, below = processes()
+    return sum(ticks.get(pid, 0) for pid in with_all_below(pids, below)) / os.sysconf("SC_CLK_TCK")
 
 
 def executors():
-    """The processes of Spark's executors."""
+    """The processes of the executors of this program's Spark, not of another one on the machine."""
     found = []
-    for entry in filter(str.isdigit, os.listdir("/proc")):
+    for entry in with_all_below([os.getpid()], processes()[1]):
         try:
             with open(f"/proc/{entry}/cmdline", "rb") as file:
                 command = file.read()
         except OSError:
             continue
         if b"CoarseGrainedExecutorBackend" in command and command.split(b"\0")[0].endswith(b"java"):
-            found.append(int(entry))
+            found.append(entry)
     return found
 
 

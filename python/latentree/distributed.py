@@ -29,6 +29,8 @@ __all__ = ["SAMPLE_BYTES", "merge", "observe"]
 SAMPLE_BYTES = 64 << 20
 #: Rows of a batch that are handed over at once.
 _SLICE_ROWS = 1 << 16
+#: Begins the answer of a part with an error in its rows.
+_FAILED = b"LTFAILED"
 #: What tells the passes whose answers hold rows.
 _MOVE_ROWS = (b"LTPASS1\n\x06sample", b"LTPASS1\n\x05codes")
 
@@ -76,9 +78,29 @@ def read_schema(schema: Any) -> str | None:
     raise TypeError(f"schema: {type(schema).__name__} given; a dict with 'variables', its JSON text or a fitted LatentTree is needed")
 
 
+def answered(task: bytes, batches: Iterable[Any]) -> bytes:
+    """`observe`, for engines: an error in the rows is an answer, too. As an exception it would be tried again, and come back within a long report of
+    the engine."""
+    try:
+        return observe(task, batches)
+    except (TypeError, ValueError) as error:
+        return _FAILED + json.dumps([isinstance(error, TypeError), str(error)]).encode()
+
+
+def checked(answer: bytes) -> bytes:
+    """The answer, unless it is an error in the rows."""
+    if answer.startswith(_FAILED):
+        is_type, message = json.loads(answer[len(_FAILED) :])
+        raise (TypeError if is_type else ValueError)(message)
+    return answer
+
+
 def merged(answers: Sequence[bytes], fan_in: int = 16) -> bytes:
-    """Join any number of answers, a few at a time."""
+    """Join any number of answers, a few at a time. An error among them is what comes out."""
     level = list(answers)
+    failed = next((answer for answer in level if answer.startswith(_FAILED)), None)
+    if failed is not None:
+        return failed
     while len(level) > fan_in:
         level = [merge(level[ix : ix + fan_in]) for ix in range(0, len(level), fan_in)]
     return merge(level)

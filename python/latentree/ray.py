@@ -22,7 +22,7 @@ except ImportError as error:
 from . import _latentree
 from ._estimator import LatentTree
 from ._reading import _of_model
-from .distributed import SAMPLE_BYTES, merged, observe
+from .distributed import SAMPLE_BYTES, answered, checked, merged, observe
 
 __all__ = ["RayLatentTree"]
 
@@ -35,7 +35,7 @@ _FAN_IN = 16
 
 
 def _observe(table: Any, task: Any) -> Any:
-    answer = observe(ray.get(task), [table] if table.num_rows else [])
+    answer = answered(ray.get(task), [table] if table.num_rows else [])
     return pa.table({"answer": pa.array([answer], pa.large_binary())})
 
 
@@ -145,7 +145,7 @@ class RayLatentTree:
             if len(task) > 1 << 20:
                 answers = answers.map_batches(_merge, batch_size=_FAN_IN, batch_format="pyarrow")
             found = [row["answer"] for row in answers.take_all()]
-            return merged(_in_order(found) or [observe(task, [])])
+            return checked(merged(_in_order(found) or [observe(task, [])]))
 
         self._estimator.fit_passes(run, columns=columns or None, weight_col=self.weight_col, sample_bytes=self.sample_bytes)
         return self

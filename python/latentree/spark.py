@@ -32,7 +32,7 @@ except ImportError as error:
 from . import _latentree
 from ._estimator import LatentTree
 from ._reading import _of_model
-from .distributed import SAMPLE_BYTES, merged, moves_rows, observe
+from .distributed import SAMPLE_BYTES, answered, checked, merged, moves_rows, observe
 
 __all__ = ["LogLikelihoodEvaluator", "SparkLatentTree", "SparkLatentTreeModel"]
 
@@ -73,7 +73,7 @@ def _observer(task: bytes) -> Any:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        return _rows_of([(0 if context is None else context.partitionId(), observe(task, batches))])
+        return _rows_of([(0 if context is None else context.partitionId(), answered(task, batches))])
 
     return observe_part
 
@@ -87,15 +87,30 @@ def _runner(df: Any) -> Any:
     """Runs tasks over a DataFrame."""
 
     def run(task: bytes) -> bytes:
-        pieces = df.mapInArrow(_observer(task), _PIECES)
+        pieces = _map_in_arrow(df, _observer(task), _PIECES)
         if len(task) > _DIRECT or moves_rows(task):
             group = functions.floor(functions.col("part") / _FAN_IN).alias("group")
             pieces = pieces.groupBy(group).applyInArrow(_merge_group, _PIECES)
         answers = _pieces_of(tuple(row) for row in pieces.collect())
         # Without any partition there are no rows, either.
-        return merged(answers or [observe(task, [])])
+        return checked(merged(answers or [observe(task, [])]))
 
     return run
+
+
+def _column(name: str) -> Any:
+    """A column by its name, whatever characters it has."""
+    return functions.col("`" + name.replace("`", "``") + "`")
+
+
+def _map_in_arrow(df: Any, function: Any, schema: Any) -> Any:
+    """`DataFrame.mapInArrow`, which by itself takes a dot in a column's name for a field of a struct."""
+    names = df.columns
+
+    def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return function(pa.RecordBatch.from_arrays(batch.columns, names) for batch in batches)
+
+    return df.toDF(*(f"c{ix}" for ix in range(len(names)))).mapInArrow(named, schema)
 
 
 class _Params(Params):
@@ -170,10 +185,10 @@ class SparkLatentTree(Estimator, _Params, DefaultParamsReadable, DefaultParamsWr
             features = [features]
         _check_columns(dataset, [*(features or []), weight, indicator])
         features = list(features or [name for name in dataset.columns if name not in (weight, indicator)])
-        wanted = [functions.col(f"`{name}`") for name in [*features, *([weight] if weight else [])]]
+        wanted = [_column(name) for name in [*features, *([weight] if weight else [])]]
         learned, held = dataset, None
         if indicator is not None:
-            is_held = functions.coalesce(functions.col(f"`{indicator}`").cast("boolean"), functions.lit(False))
+            is_held = functions.coalesce(_column(indicator).cast("boolean"), functions.lit(False))
             learned, held = dataset.filter(~is_held), _runner(dataset.filter(is_held).select(*wanted))
         options = {name: self._value(name) for name in _OPTIONS if self._value(name) is not None}
         tree = LatentTree(**options).fit_passes(
@@ -258,7 +273,7 @@ class SparkLatentTreeModel(Model, _Params, MLReadable, MLWritable):
                 yield pa.RecordBatch.from_arrays(cells, [*batch.schema.names, *added])
 
         fields = [StructField(name, DoubleType()) for name in added]
-        return dataset.mapInArrow(append, StructType([*dataset.schema.fields, *fields]))
+        return _map_in_arrow(dataset, append, StructType([*dataset.schema.fields, *fields]))
 
     def impute(self, df: Any, method: str = "mode") -> Any:
         """The DataFrame with missing cells of the model's columns filled; ``method`` is ``"mode"`` or ``"mean"``."""
@@ -278,7 +293,7 @@ class SparkLatentTreeModel(Model, _Params, MLReadable, MLWritable):
                     batch = pa.RecordBatch.from_arrays(cells, schema=batch.schema)
                 yield batch
 
-        return df.mapInArrow(fill, df.schema)
+        return _map_in_arrow(df, fill, df.schema)
 
     def score(self, df: Any) -> float:
         """Mean log-likelihood of the rows, weighted by ``weight_col``."""
@@ -298,8 +313,8 @@ class SparkLatentTreeModel(Model, _Params, MLReadable, MLWritable):
                     total = [total[0] + float(np.dot(values[used], weights[used])), total[1] + float(weights[used].sum())]
             yield pa.RecordBatch.from_pydict({"sum": [total[0]], "weight": [total[1]]})
 
-        wanted = [functions.col(f"`{name}`") for name in [*columns, *([weight] if weight else [])]]
-        sums = df.select(*wanted).mapInArrow(add, "sum double, weight double").collect()
+        wanted = [_column(name) for name in [*columns, *([weight] if weight else [])]]
+        sums = _map_in_arrow(df.select(*wanted), add, "sum double, weight double").collect()
         weights = sum(row["weight"] for row in sums)
         if weights == 0:
             raise ValueError("there are no rows to score")
@@ -363,7 +378,7 @@ class LogLikelihoodEvaluator(Evaluator, DefaultParamsReadable, DefaultParamsWrit
     def _evaluate(self, dataset: Any) -> float:
         column = self.getOrDefault(self.log_likelihood_col)
         _check_columns(dataset, [column])
-        return dataset.agg(functions.avg(functions.col(f"`{column}`"))).collect()[0][0]
+        return dataset.agg(functions.avg(_column(column))).collect()[0][0]
 
     def isLargerBetter(self) -> bool:
         """Whether larger is better."""

@@ -88,6 +88,11 @@ def test_ray_datasets(ray_cluster, clinic):
         RayLatentTree().fit(clinic)
     with pytest.raises(ValueError, match="no rows"):
         RayLatentTree(**FAST).fit(rows.filter(lambda row: False))
+    with pytest.raises(ValueError, match="^row 1, column \"w\": the row's weight -1 is negative$"):
+        RayLatentTree(weight_col="w", **FAST).fit(ray_cluster.data.from_pandas(clinic.assign(w=-1.0)))
+    change = lambda part: part.sample(n=int.from_bytes(os.urandom(2), "little") % 500 + 50)
+    with pytest.raises(ValueError, match="the rows change from pass to pass"):
+        RayLatentTree(**FAST).fit(rows.map_batches(change, batch_format="pandas"))
 
 
 @pytest.fixture

@@ -64,10 +64,23 @@ def cases():
         yield from ((engine, *it) for it in others)
 
 
+@pytest.fixture(scope="session")
+def on_one_machine():
+    """The model of a table on one machine, learned once for all engines."""
+    known = {}
+
+    def learned(name, frame, options):
+        if name not in known:
+            known[name] = LatentTree(**options).fit(frame)
+        return known[name]
+
+    return learned
+
+
 @pytest.mark.parametrize("engine, name, n_parts", cases(), ids=lambda it: getattr(it, "__name__", it))
-def test_the_model_is_that_of_one_machine(engine, name, n_parts, request):
+def test_the_model_is_that_of_one_machine(engine, name, n_parts, on_one_machine, request):
     frame, options = table(name, request)
-    one, other = LatentTree(**options).fit(frame), engine(request, frame, n_parts, options)
+    one, other = on_one_machine(name, frame, options), engine(request, frame, n_parts, options)
     assert other.report_["rows"] == len(frame)
     assert one.report_["log_likelihood"] == pytest.approx(other.report_["log_likelihood"], rel=1e-9)
     matrices = [tree.distances() for tree in (one, other)]

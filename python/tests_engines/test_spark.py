@@ -119,6 +119,29 @@ def test_mistakes_are_told(rows, clinic, spark):
         fit(rows.mapInArrow(change, rows.schema))
 
 
+def test_errors_in_rows_are_told_as_on_one_machine(rows, clinic, spark):
+    from latentree.spark import SparkLatentTree
+
+    negative = spark.createDataFrame(clinic.head(50).assign(w=-1.0)).repartition(2)
+    with pytest.raises(ValueError, match="^row 1, column \"w\": the row's weight -1 is negative$"):
+        SparkLatentTree(weight_col="w", **FAST).fit(negative)
+
+
+def test_names_with_dots_and_backticks(clinic, spark):
+    from latentree.spark import SparkLatentTree
+
+    names = {name: ("250.0%d" if ix % 2 else "a`b.%d") % ix for ix, name in enumerate(clinic.columns)}
+    frame = clinic.rename(columns=names).assign(**{"w.1": 1.0})
+    df = spark.createDataFrame(frame).repartition(2)
+    estimator = SparkLatentTree(weight_col="w.1", log_likelihood_col="log.likelihood", **FAST)
+    model = estimator.fit(df)
+    assert model.tree.log_likelihood_ == pytest.approx(LatentTree(**FAST).fit(clinic).log_likelihood_, rel=1e-9)
+    found = model.transform(df)
+    assert found.columns == [*frame.columns, *model.tree.get_feature_names_out(), "log.likelihood"]
+    assert found.toPandas()["log.likelihood"].mean() == pytest.approx(model.score(df), rel=1e-12)
+    assert model.impute(df).toPandas().shape == frame.shape
+
+
 def test_a_label_of_one_partition_and_an_empty_partition(spark):
     from latentree.spark import SparkLatentTree
 

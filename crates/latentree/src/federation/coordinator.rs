@@ -256,11 +256,9 @@ impl Federation {
             return self.put(next, observer);
         };
         let files = self.checked(parts, &open)?;
-        let unknown = without.iter().find(|site| !self.state.sites.is_empty() && !self.state.sites.contains(site));
-        if let Some(site) = unknown {
-            let problem = format!("{site:?} takes no part in this run; the sites are {}", self.state.sites.join(", "));
-            return Err(Error::option("federate.without", problem));
-        }
+        // A repeated command names sites that are left out already.
+        let without: Vec<String> = without.iter().filter(|site| !open.without.contains(site)).cloned().collect();
+        self.check_without(&without)?;
         for (path, file) in &files {
             if without.contains(&file.header.site) {
                 let problem =
@@ -279,7 +277,7 @@ impl Federation {
         let mut open = open;
         if !without.is_empty() {
             self.state.sites.retain(|site| !without.contains(site));
-            open.without.extend(without.iter().cloned());
+            open.without.extend(without);
             let is_masked = !self.run.keys.is_empty();
             *self.state.rounds.last_mut().expect("a round is open") = open.clone();
             if is_masked {
@@ -437,12 +435,27 @@ impl Federation {
         Err(Error::data(Place::file(path), problem + &now))
     }
 
+    /// Fails if a site to leave out is unknown, or too few sites would be left.
+    fn check_without(&self, without: &[String]) -> Result<()> {
+        let sites = &self.state.sites;
+        if sites.is_empty() || without.is_empty() {
+            return Ok(());
+        }
+        let n_left = sites.iter().filter(|site| !without.contains(site)).count();
+        let problem = if let Some(site) = without.iter().find(|site| !sites.contains(site)) {
+            format!("{site:?} takes no part in this run; the sites are {}", sites.join(", "))
+        } else if n_left == 0 {
+            "no site would be left; wait for one of them".to_owned()
+        } else if !self.run.keys.is_empty() && n_left < masks::LEAST_SITES {
+            format!("masks need at least {} sites; wait for the others", masks::LEAST_SITES)
+        } else {
+            return Ok(());
+        };
+        Err(Error::option("federate.without", problem))
+    }
+
     /// Repeats the same pass with fewer sites.
     fn asked_again(&mut self, mut round: RoundStatus) -> Result<Step> {
-        if self.state.sites.len() < masks::LEAST_SITES {
-            let problem = format!("masks need at least {} sites; wait for the others", masks::LEAST_SITES);
-            return Err(Error::option("federate.without", problem));
-        }
         let pass = PassFile::read(&self.pass_path(round.round))?;
         round.attempt += 1;
         let header = PassHeader { attempt: round.attempt, ..self.header(&round.pass, round.round) };

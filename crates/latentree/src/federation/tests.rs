@@ -176,6 +176,13 @@ fn late_sites_are_awaited_or_left_out() {
     assert_eq!(missing, ["south", "west"]);
     assert_eq!(run.status().received, ["north"]);
     assert!(run.next(&[], &["east".to_owned()], &Silent).unwrap_err().to_string().contains("no part"));
+    let all: Vec<String> = parts.iter().map(|it| it.0.to_owned()).collect();
+    assert!(run.next(&[], &all, &Silent).unwrap_err().to_string().contains("no site would be left"));
+    // The same command again, as after an interruption, says the same.
+    for _ in 0..2 {
+        let Step::Waiting(missing) = run.next(&[], &["west".to_owned()], &Silent).unwrap() else { panic!("one is missing") };
+        assert_eq!(missing, ["south"]);
+    }
     let Step::Round(_) = run.next(&[of(1)], &["west".to_owned()], &Silent).unwrap() else { panic!("the next round") };
     let status = run.status();
     assert_eq!(status.rounds[0].without, ["west"]);
@@ -311,6 +318,10 @@ fn a_masked_run_finds_the_tree_and_a_failing_site_is_left_out_with_new_masks() {
     let Step::Waiting(missing) = run.next(&first, &[], &Silent).unwrap() else { panic!("west is missing") };
     assert_eq!(missing, ["west"]);
     let Step::Round(_) = run.next(&[], &missing, &Silent).unwrap() else { panic!("asked again") };
+    // The same command again does not ask a third time, and a single site has nothing to hide behind.
+    let Step::Waiting(_) = run.next(&[], &missing, &Silent).unwrap() else { panic!("two are missing") };
+    let alone = run.next(&[], &["north".to_owned()], &Silent).unwrap_err().to_string();
+    assert!(alone.contains("at least 2 sites"), "{alone}");
     assert!(run.next(&first, &[], &Silent).unwrap_err().to_string().contains("attempt 2"));
     let again = [of(0), of(1)];
     assert_ne!(std::fs::read(&again[0]).unwrap()[400..], before[400..]);
