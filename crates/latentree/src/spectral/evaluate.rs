@@ -240,6 +240,9 @@ impl<'m> Evaluator<'m> {
             }
             let found = estimates[root * n_rows..].iter().zip(&exponents[root * n_rows..]).enumerate().take(n_rows);
             for (row, (estimate, &exponent)) in found {
+                if is_doubtful[row] {
+                    continue;
+                }
                 let ln = (estimate / total).ln() + f64::from(exponent) * std::f64::consts::LN_2;
                 if !(ln >= bounds[root] && ln < NEARLY_CERTAIN) {
                     let floors = floors.get_or_insert_with(|| self.floors(codes, n_rows));
