@@ -68,6 +68,9 @@ fn write_codes(path: &std::path::Path, rows: &Dataset) -> Result<()> {
 }
 
 pub(crate) fn run(args: &SpeedArgs) -> Result<Results> {
+    if let Some(folder) = &args.write {
+        std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+    }
     let mut results = Results::new(format!("Seconds, {} rows", args.rows), &["what", "CPU s", "ratio to the first of its group"]);
     let groups: [(&str, u64, &[&str]); 5] = [
         ("deep4/6/2/2", args.rows, &["stacked", "em+"]),

@@ -345,7 +345,8 @@ pub(crate) struct QueryArgs {
     /// Evidence: name=value, comma-separated; may include hidden nodes. Repeat the option for names or values with commas
     #[arg(long, value_name = "A=1,B=x")]
     pub(crate) given: Vec<String>,
-    /// Nodes asked for, by name or label, comma-separated [default: all hidden nodes]
+    /// Nodes asked for, by name or label, comma-separated [default: all hidden nodes; all columns of a model without hidden
+    /// states]
     #[arg(long, value_name = "C,H3", value_delimiter = ',')]
     pub(crate) of: Vec<String>,
     /// Print the joint distribution of the nodes instead of one distribution per node

@@ -132,7 +132,11 @@ impl Split {
         }
         let seen: Vec<usize> = (0..all.len()).filter(|&label| !batches[label].is_empty()).collect();
         if seen.len() < 2 {
-            let problem = format!("{:?} has {} label in the rows, and two are needed", Shortened(target), seen.len());
+            let problem = format!(
+                "{:?} has {} label in the rows, and two are needed; add rows of others, or choose another column",
+                Shortened(target),
+                seen.len()
+            );
             return Err(Error::option("learn.target", problem));
         }
         let mut batches = batches.into_iter().map(Some).collect::<Vec<_>>();

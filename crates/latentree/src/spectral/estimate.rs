@@ -174,6 +174,32 @@ impl Problem {
         Ok((Triples::new(Arc::new(plan)), spectra, warnings))
     }
 
+    /// Fails if no row has values for the summaries of two branches of a joint: the branches would look independent.
+    fn check_together(&self, triples: &Triples) -> Result<()> {
+        let plan = &triples.plan;
+        for (sums, edges) in triples.joints.iter().zip(&self.network.joints) {
+            let ranks = edges.map(|edge| plan.ranks[edge]);
+            let strides = [ranks[1] * ranks[2], ranks[2], 1];
+            for [a, b] in [[0, 1], [0, 2], [1, 2]].into_iter().filter(|ports| ports.iter().all(|&port| ranks[port] > 1)) {
+                let mut cells = (1..ranks[a]).flat_map(|i| (1..ranks[b]).map(move |j| i * strides[a] + j * strides[b]));
+                if cells.all(|cell| sums[cell] == 0.0) {
+                    let names = self.names();
+                    let [a, b] = [a, b].map(|port| self.network.describe(edges[port], &self.tree, &names));
+                    let mut problem = format!(
+                        "the columns beyond {a} and those beyond {b} that stand for these branches are never present in the same row, \
+                                 so nothing can be learned about how they depend; use rows that have both, leave out one side"
+                    );
+                    if self.linkers == Linkers::Single {
+                        problem.push_str(", use `parameters.linkers` stacked");
+                    }
+                    problem.push_str(", or use `parameters.method` moments+em");
+                    return Err(Error::data(Place::default(), problem));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Builds the model from the sums of the second pass.
     pub(super) fn model(&self, triples: Triples, spectra: Spectra, provenance: Provenance) -> Result<SpectralModel> {
         let weight = triples.weight;
@@ -209,6 +235,7 @@ impl Problem {
             };
             edges.push(SpectralEdge { rank: k, link, labels, values, noise, summaries: plan.summaries[edge].clone() });
         }
+        self.check_together(&triples)?;
         let joints = triples.joints.iter().map(|sums| sums.iter().map(|sum| sum / weight).collect()).collect();
         let parts = Parts { method: SpectralMethod::Spectral(self.linkers), weight, marginals, joints, edges };
         SpectralModel::new(Arc::clone(&self.schema), self.tree.clone(), parts, provenance)
@@ -250,7 +277,8 @@ pub(super) fn lowered_warning(mut lowered: Vec<String>) -> Vec<String> {
     let more = if n > TOLD { format!("; and {} more", n - TOLD) } else { String::new() };
     lowered.truncate(TOLD);
     let edges = lowered.join("; ");
-    vec![format!("{n} edges do not support the hidden states that were asked for, and have fewer dimensions: {edges}{more}")]
+    let (subject, verb) = if n == 1 { ("1 edge does".to_owned(), "has") } else { (format!("{n} edges do"), "have") };
+    vec![format!("{subject} not support the number of hidden states, and {verb} fewer dimensions: {edges}{more}")]
 }
 
 /// The joint table of two variables, scaled to their margins: with missing cells, the rows that have both variables have

@@ -7,7 +7,8 @@ use rayon::prelude::*;
 use super::labels::Labels;
 use super::messages::{Codes, Messages};
 use super::model::SpectralModel;
-use super::plan::Plan;
+use super::plan::{Plan, Root};
+use super::quick::Estimates;
 use crate::data::{Batch, BatchSource, Block, ColumnData, Schema};
 use crate::error::{Error, Result};
 use crate::observer::Observer;
@@ -15,8 +16,10 @@ use crate::observer::Observer;
 /// Estimates are at least this share of the probability under independence.
 const LEAST: f64 = 1e-6;
 /// Number of rows in a block, and the maximum size of its messages.
-const BLOCK_ROWS: usize = 128;
+const BLOCK_ROWS: usize = 256;
 const BLOCK_NUMBERS: usize = 1 << 20;
+/// Log-probability above which a row may have no labels.
+const NEARLY_CERTAIN: f64 = -1e-3;
 /// Maximum number of combinations of states in a joint distribution.
 const MOST_COMBINATIONS: usize = 1 << 20;
 
@@ -100,6 +103,14 @@ pub struct SpectralImputation {
     pub clipped: u64,
 }
 
+/// Minimum log-probabilities.
+struct Floors {
+    /// For each root, that of each row.
+    values: Vec<Vec<f64>>,
+    /// For each root, whether a row has labels.
+    is_known: Vec<Vec<bool>>,
+}
+
 impl<'m> Evaluator<'m> {
     /// Compiles a model.
     #[must_use]
@@ -124,6 +135,19 @@ impl<'m> Evaluator<'m> {
     pub(super) fn without_steps(mut self) -> Self {
         self.plan.drop_steps();
         self
+    }
+
+    /// The same evaluator with the same care for all rows.
+    #[cfg(test)]
+    pub(super) fn without_quick(mut self) -> Self {
+        self.plan.quick = None;
+        self
+    }
+
+    /// Whether rows that nothing is wrong with have a shortcut.
+    #[cfg(test)]
+    pub(super) fn is_quick(&self) -> bool {
+        self.plan.quick.is_some()
     }
 
     /// The model.
@@ -175,10 +199,9 @@ impl<'m> Evaluator<'m> {
         Ok(results.collect())
     }
 
-    /// Log-probabilities of some rows, and which of them are clipped. Sends the messages towards the roots.
-    fn scored(&self, messages: &mut Messages, codes: &Codes, n_rows: usize) -> (Vec<f64>, Vec<bool>) {
+    /// The minimum log-probability of the labels of some rows, and whether they have any, for each root.
+    fn floors(&self, codes: &Codes, n_rows: usize) -> Floors {
         let plan = &self.plan;
-        messages.up(plan, codes, n_rows);
         let mut floors = vec![vec![LEAST.ln(); n_rows]; plan.roots.len()];
         let mut is_known = vec![vec![false; n_rows]; plan.roots.len()];
         for (variable, codes) in codes.iter().enumerate() {
@@ -190,6 +213,64 @@ impl<'m> Evaluator<'m> {
                 }
             }
         }
+        Floors { values: floors, is_known }
+    }
+
+    /// The same as [`Self::scored`] for callers who do not need the messages.
+    fn quickly_scored(&self, messages: &mut Messages, codes: &Codes, n_rows: usize) -> (Vec<f64>, Vec<bool>) {
+        let plan = &self.plan;
+        let Some(quick) = &plan.quick else { return self.scored(messages, codes, n_rows) };
+        let Estimates { values: estimates, exponents, mut is_doubtful } = quick.estimate(codes, n_rows);
+        // An upper bound on the floors of all rows, which is enough for most.
+        let mut bounds = vec![LEAST.ln(); plan.roots.len()];
+        for (variable, codes) in codes.iter().enumerate() {
+            let table = &plan.ln_floor[variable];
+            if (codes.iter().fold(0, |most, &code| most.max(code)) as usize) < table.len() {
+                bounds[plan.root_of[variable]] += table.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            }
+        }
+        let mut floors = None;
+        let mut values = vec![0.0; n_rows];
+        for (root, total) in self.totals.iter().enumerate() {
+            if let Root::Variable(variable) = plan.roots[root] {
+                for (value, &code) in values.iter_mut().zip(&codes[variable]) {
+                    *value += plan.ln_floor[variable].get(code as usize).copied().unwrap_or(0.0);
+                }
+                continue;
+            }
+            let found = estimates[root * n_rows..].iter().zip(&exponents[root * n_rows..]).enumerate().take(n_rows);
+            for (row, (estimate, &exponent)) in found {
+                if is_doubtful[row] {
+                    continue;
+                }
+                let ln = (estimate / total).ln() + f64::from(exponent) * std::f64::consts::LN_2;
+                if !(ln >= bounds[root] && ln < NEARLY_CERTAIN) {
+                    let floors = floors.get_or_insert_with(|| self.floors(codes, n_rows));
+                    if !floors.is_known[root][row] {
+                        continue;
+                    }
+                    is_doubtful[row] |= !(ln >= floors.values[root][row] && ln.is_finite());
+                }
+                values[row] += ln;
+            }
+        }
+        let doubtful: Vec<usize> = (0..n_rows).filter(|&row| is_doubtful[row]).collect();
+        let mut is_clipped = vec![false; n_rows];
+        if !doubtful.is_empty() {
+            let codes: Codes = codes.iter().map(|codes| doubtful.iter().map(|&row| codes[row]).collect()).collect();
+            let (careful, clipped) = self.scored(messages, &codes, doubtful.len());
+            for ((&row, value), clipped) in doubtful.iter().zip(careful).zip(clipped) {
+                (values[row], is_clipped[row]) = (value, clipped);
+            }
+        }
+        (values, is_clipped)
+    }
+
+    /// Log-probabilities of some rows, and which of them are clipped. Sends the messages towards the roots.
+    fn scored(&self, messages: &mut Messages, codes: &Codes, n_rows: usize) -> (Vec<f64>, Vec<bool>) {
+        let plan = &self.plan;
+        messages.up(plan, codes, n_rows);
+        let Floors { values: floors, is_known } = self.floors(codes, n_rows);
         let mut values = vec![0.0; n_rows];
         let founds: Vec<_> = (0..plan.roots.len()).map(|root| messages.root(plan, codes, root)).collect();
         let mut clipped = messages.clipped.clone();
@@ -239,7 +320,7 @@ impl<'m> Evaluator<'m> {
     /// # Errors
     /// [`Error::Mismatch`] if the batch has different columns.
     pub fn log_likelihood(&self, batch: &Batch) -> Result<RowScores> {
-        let blocks = self.over_batch(batch, |messages, codes, rows| self.scored(messages, codes, rows.len()))?;
+        let blocks = self.over_batch(batch, |messages, codes, rows| self.quickly_scored(messages, codes, rows.len()))?;
         let mut scores = RowScores::default();
         for (values, clipped) in blocks {
             scores.values.extend(values);
@@ -341,7 +422,7 @@ impl<'m> Evaluator<'m> {
                         codes[variable][row] = label as u32;
                     }
                 }
-                let (values, clipped) = self.scored(&mut Messages::new(&self.plan), &codes, range.len());
+                let (values, clipped) = self.quickly_scored(&mut Messages::new(&self.plan), &codes, range.len());
                 let zero = |(value, possible): (f64, &bool)| if *possible { value } else { f64::NEG_INFINITY };
                 (values.into_iter().zip(&is_possible).map(zero).collect(), clipped)
             })

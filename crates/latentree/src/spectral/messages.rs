@@ -13,9 +13,9 @@ use super::plan::{Operator, Plan, Root, apply};
 use super::step::{Incoming, Measures, Outgoing};
 
 /// Binary exponents beyond which a message is rescaled.
-const RANGE: i32 = 64;
+pub(super) const RANGE: i32 = 64;
 /// Lower limit of an estimate, in standard errors.
-const LEAST_ERRORS: f64 = 0.5;
+pub(super) const LEAST_ERRORS: f64 = 0.5;
 
 /// The label of each cell, or the number of labels if it is missing.
 pub(super) type Codes = Vec<Vec<u32>>;
@@ -345,8 +345,9 @@ pub(super) fn settled(own: &mut [f64], exponent: &mut i32, mass: &mut f64, nothi
     own.iter().zip(nothing).map(|(own, nothing)| (own * inverse - nothing).powi(2)).sum()
 }
 
+/// The exponent of the power of two at or below a number.
 #[inline(always)]
-fn binary_exponent(value: f64) -> i32 {
+pub(super) fn binary_exponent(value: f64) -> i32 {
     ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023
 }
 

@@ -36,6 +36,7 @@ mod network;
 pub(crate) mod pair_tables;
 pub(crate) mod patterns;
 mod plan;
+mod quick;
 mod step;
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@
 
 use super::model::SpectralModel;
 use super::network::{End, Network};
+use super::quick::{Quick, quick};
 use super::step::Step;
 use crate::linalg::Matrix;
 
@@ -69,6 +70,8 @@ pub(super) struct Plan {
     pub(super) variance: f64,
     /// Messages of leaves that are used only by steps, which have them built into their matrices.
     pub(super) is_skipped: Vec<[bool; 2]>,
+    /// The same for scores of rows that nothing is wrong with.
+    pub(super) quick: Option<Box<dyn Quick>>,
     /// The two ends of each edge.
     sides: Vec<[End; 2]>,
 }
@@ -112,11 +115,13 @@ impl Plan {
                 .map(|marginal| marginal.iter().map(|&p| if p > 0.0 { p } else { least }.ln()).collect())
                 .collect(),
             marginals: parts.marginals.clone(),
+            quick: None,
             sides: network.edges.clone(),
         };
         plan.find_masses(model);
         plan.settle_labels(least);
         plan.find_steps();
+        plan.quick = quick(&plan);
         plan
     }
 
@@ -258,6 +263,7 @@ impl Plan {
             }
         }
         self.is_skipped.iter_mut().for_each(|it| *it = [false; 2]);
+        self.quick = None;
     }
 
     /// The side of an edge from which messages to a variable come.

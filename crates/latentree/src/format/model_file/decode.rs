@@ -24,7 +24,7 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
     }
     check_version(document)?;
     if text(document, "kind")? == Some("classifier") {
-        return Err(fault("it is a classifier, one model for each label; use it to classify rows"));
+        return Err(fault("it is a classifier, one model for each label; use it to classify rows, or see it with report"));
     }
     if let Some(written) = text(document, "checksum")? {
         let found = document.checksum();

@@ -174,3 +174,23 @@ fn what_the_rows_do_not_support_is_lowered_or_refused() {
     let refused = spectral(&thin, &mut rows.source(), &SpectralOptions::new(Some(2)), &Silent).unwrap_err();
     assert!(refused.to_string().contains("2 neighbours"), "{refused}");
 }
+
+#[test]
+fn branches_that_are_never_present_together_are_refused() {
+    let mut rng = ChaCha8Rng::seed_from_u64(10);
+    let truth = model_on(&mut rng, chain(5), 2, |_| 4);
+    let sample = Inference::new(&truth).sample(5000, 1).unwrap();
+    let mut batch = Batch::clone(&sample.batches()[0]);
+    let Block::Dense(columns) = &mut batch.block else { panic!("rows are dense") };
+    // The first two columns are leaves of the same hidden node.
+    for (first, column) in columns.iter_mut().take(2).enumerate() {
+        let ColumnData::Codes8(codes) = column else { panic!("there are few labels") };
+        codes.iter_mut().skip(first).step_by(2).for_each(|code| *code = MISSING_CODE8);
+    }
+    let rows = Dataset::new(Arc::clone(sample.schema()), vec![batch]);
+    for linkers in Linkers::ALL {
+        let options = SpectralOptions::new(Some(2)).linkers(linkers);
+        let refused = spectral(truth.tree(), &mut rows.source(), &options, &Silent).unwrap_err();
+        assert!(refused.to_string().contains("never present in the same row"), "{refused}");
+    }
+}
