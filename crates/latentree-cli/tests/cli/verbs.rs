@@ -505,7 +505,7 @@ fn only_numbers_are_counted_as_not_zero() {
     assert!(!folder.succeed("describe labels.csv").contains("not zero"));
     folder.write("mixed.csv", b"x,y\nred,0\nblue,1\nred,0\nblue,0\n");
     let text = folder.succeed("describe mixed.csv");
-    assert!(text.contains("not zero    1 cells of numbers (25.00%)"), "{text}");
+    assert!(text.contains("not zero    1 cell of numbers (25.00%)"), "{text}");
 }
 
 #[test]
