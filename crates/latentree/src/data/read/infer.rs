@@ -454,7 +454,7 @@ impl Profile {
             if n_different > IDENTIFIER_LABELS {
                 let many = if self.many_numbers { format!("over {n_different}") } else { n_different.to_string() };
                 oddities.push(format!(
-                    "looks like an identifier that repeats ({many} different whole numbers in {} cells); if it is one, name rows by it ({}) or leave it out ({ignore})",
+                    "looks like an identifier that repeats ({many} different whole numbers in {} cells); if it is one, leave it out ({ignore}) or name rows by it ({})",
                     self.n_values,
                     super::told::id(name)
                 ));
