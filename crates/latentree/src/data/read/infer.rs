@@ -23,7 +23,7 @@ use super::date::is_date;
 use super::distinct::DistinctSample;
 use super::encoding::not_utf8;
 use super::histogram::{Look, look, varies_as_counts};
-use super::identifier::{IdName, WholeNumbers, id_name};
+use super::identifier::WholeNumbers;
 use super::nearly::nearly_numbers;
 use super::options::KindOverride;
 use super::rare::join_rare;
@@ -36,6 +36,7 @@ use crate::error::Shortened;
 
 #[cfg(feature = "columnar")]
 mod merge;
+mod oddities;
 
 #[cfg(feature = "columnar")]
 pub(super) use merge::StoredProfile;
@@ -53,8 +54,6 @@ const IDENTIFIER_LABELS: usize = 50;
 const NEARLY_ALL: f64 = 0.9;
 /// Words looked at before a column without dates is taken as one of other texts.
 const FIRST_WORDS: u64 = 200;
-/// Most labels that go without a word.
-const MANY_LABELS: usize = 200;
 /// Length of a text that is no name of a category, on average.
 const LONG_TEXT: usize = 30;
 
@@ -442,101 +441,6 @@ impl Profile {
         self.texts.keys().min().map_or(&self.last, |text| text)
     }
 
-    /// Warnings about values that are usable but may not mean what they are taken for.
-    pub(super) fn oddities(&self, n_rows: u64, name: &str) -> Vec<String> {
-        let mut oddities = Vec::new();
-        let is_run = self.run.is_some() && self.n_values == n_rows && n_rows > IDENTIFIER_LABELS as u64;
-        let ignore = told(name, "ignore");
-        if is_run {
-            oddities.push(format!("increases by one in every row; if it is a row number, leave it out ({ignore})"));
-        } else if self.whole_numbers() && !self.any_padded && self.is_numeric() && id_name(name) == IdName::Surely {
-            let n_different = if self.many_numbers { NUMBER_LIMIT } else { self.values().len() };
-            if n_different > IDENTIFIER_LABELS {
-                let many = if self.many_numbers { format!("over {n_different}") } else { n_different.to_string() };
-                oddities.push(format!(
-                    "looks like an identifier that repeats ({many} different whole numbers in {} cells); if it is one, leave it out ({ignore}) or name rows by it ({})",
-                    self.n_values,
-                    super::told::id(name)
-                ));
-            }
-        }
-        oddities.extend(self.missing_code(name));
-        let example = String::from_utf8_lossy(self.example());
-        let value_of =
-            |text: &str| self.value(text.as_bytes()).map_or_else(String::new, |value| format!(" as {}", number_text(value)));
-        let is_word = self.single_bytes().any(|byte| !byte.is_ascii_digit());
-        if self.symbols.any() && self.is_numeric() {
-            let example = self.texts.keys().filter(|text| unsigned(text).is_some()).min();
-            let example = example.map_or_else(|| String::from_utf8_lossy(&self.last), |text| String::from_utf8_lossy(text));
-            let value = value_of(&example);
-            oddities.push(format!("has numbers with {}: {:?} is read{value}", self.symbols.name(), Shortened(&example)));
-        } else if let Some(decimal_comma) = self.decimal_comma() {
-            let texts = self.texts.keys().filter(|text| written_number::written(text).is_some());
-            let example = texts.min().map_or(example.clone(), |text| String::from_utf8_lossy(text));
-            let way = if decimal_comma { "decimal commas" } else { "thousands separators" };
-            let value = value_of(&example);
-            oddities.push(format!("has numbers with {way}: {:?} is read{value}", Shortened(&example)));
-        } else if self.commas.are_mixed() && self.longer_are_numbers {
-            oddities.push(format!(
-                "has numbers with decimal commas and with decimal points ({:?}) and is read as labels; write them all the same way",
-                Shortened(&example)
-            ));
-        } else if self.holds_dates() && !is_word {
-            oddities.push(format!(
-                "holds a few dates or times ({:?}), read as labels; leave it out ({ignore}), or write numbers, such as years",
-                Shortened(&example)
-            ));
-        } else if !self.many_labels
-            && self.asked.told.is_none()
-            && !self.is_numeric()
-            && self.texts.len() > CATEGORY_LIMIT
-            && let Some(problem) = nearly_numbers(&self.labels(), name)
-        {
-            oddities.push(format!("is read as labels: {problem}"));
-        } else {
-            oddities.extend(self.too_many_labels(name));
-        }
-        oddities
-    }
-
-    /// Says which numbers may mean that a value is missing.
-    fn missing_code(&self, name: &str) -> Option<String> {
-        if !self.is_numeric() || self.any_padded {
-            return None;
-        }
-        let mut sentinels = self.sentinels.clone();
-        if !self.many_numbers {
-            self.values().into_iter().for_each(|(value, count)| sentinels.add(value, count));
-        }
-        let suspects: Vec<String> = sentinels.suspects().iter().map(i64::to_string).collect();
-        let (last, others) = suspects.split_last()?;
-        let listed = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
-        let na = super::told::na(name, &suspects.join(","));
-        Some(format!("has values far from the others ({listed}), which may mean missing; if so, add {na}"))
-    }
-
-    /// Says that most texts of a column are long, or occur once or twice.
-    fn too_many_labels(&self, name: &str) -> Option<String> {
-        if self.many_labels || self.is_numeric() || self.texts.len() <= IDENTIFIER_LABELS || self.asked.min_count > 1 {
-            return None;
-        }
-        let ignore = told(name, "ignore");
-        let (n_labels, labels) = (self.texts.len(), self.labels());
-        let is_long = labels.iter().map(|it| it.0.len()).sum::<usize>() > LONG_TEXT * labels.len()
-            && 2 * labels.iter().filter(|it| it.0.contains(' ')).count() > labels.len();
-        let n_rare = labels.iter().filter(|it| it.1 <= 2).count();
-        let merge = "merge the rare ones (`read.min_count` N)";
-        if is_long {
-            Some(format!("looks like free text ({n_labels} different texts), read as labels; leave it out ({ignore}) or {merge}"))
-        } else if 2 * n_rare > labels.len() {
-            Some(format!("has {n_labels} labels, most of which occur once or twice; leave it out ({ignore}) or {merge}"))
-        } else if n_labels > MANY_LABELS {
-            Some(format!("has {n_labels} labels; if that is too many, leave it out ({ignore}) or {merge}"))
-        } else {
-            None
-        }
-    }
-
     /// Whether nearly all different texts are dates or times.
     fn holds_dates(&self) -> bool {
         let n_labels = if self.many_labels { 0 } else { self.texts.len() + self.single_bytes().count() };
@@ -614,10 +518,7 @@ impl Profile {
         } else if let Some(problem) = nearly_numbers(&labels, name) {
             problem
         } else {
-            let is_text = !self.many_labels
-                && labels.iter().map(|it| it.0.len()).sum::<usize>() > LONG_TEXT * labels.len()
-                && 2 * labels.iter().filter(|it| it.0.contains(' ')).count() > labels.len();
-            let what = if is_text { "free text" } else { "an identifier" };
+            let what = if are_sentences(&labels) { "free text" } else { "an identifier" };
             format!("it looks like {what} ({n_labels} different labels in {} cells); {}", self.n_values, if_variable(name))
         })
     }
@@ -702,6 +603,12 @@ fn add_up<T>(counted: &mut Vec<(T, u64)>, is_same: impl Fn(&T, &T) -> bool) {
 
 fn categorical(labels: Vec<(String, u64)>) -> Guess {
     Guess::Kind(Kind::Categorical { labels: labels.into_iter().map(|(label, _)| label).collect() })
+}
+
+/// Whether most labels are long and have words in them.
+fn are_sentences(labels: &[(String, u64)]) -> bool {
+    labels.iter().map(|it| it.0.len()).sum::<usize>() > LONG_TEXT * labels.len()
+        && 2 * labels.iter().filter(|it| it.0.contains(' ')).count() > labels.len()
 }
 
 /// How to keep a column that is left out.

@@ -98,7 +98,7 @@ fn free_text_and_names_draw_a_note() {
         .collect();
     let (kind, notes) = read("remark", &remarks);
     assert_eq!(kind, None, "every text is another: {notes}");
-    assert!(notes.contains("it looks like free text (177 different labels in 177 cells)"), "{notes}");
+    assert!(notes.contains("it looks like free text (180 different labels in 180 cells)"), "{notes}");
     let repeated: Vec<String> = (0..400).map(|row| format!("the patient came for the {}th time and left", row / 3)).collect();
     let (kind, notes) = read("remark", &repeated);
     assert_eq!(kind, Some("categorical"));
