@@ -488,9 +488,13 @@ impl Profile {
             None if self.many_numbers || (numeric && !self.any_padded) => match self.numeric_kind() {
                 Kind::Count | Kind::Continuous if self.numbers_identify(name) => {
                     let (least, largest) = self.whole_range();
-                    let (least, largest) = (number_text(least), number_text(largest));
+                    let range = if largest < 1e15 {
+                        format!("from {} to {}", number_text(least), number_text(largest))
+                    } else {
+                        format!("of up to {} digits", largest.log10().floor() + 1.0)
+                    };
                     Guess::Leave(format!(
-                        "it looks like an identifier (whole numbers from {least} to {largest} that hardly ever repeat); {}",
+                        "it looks like an identifier (whole numbers {range} that hardly ever repeat); {}",
                         if_variable(name)
                     ))
                 }

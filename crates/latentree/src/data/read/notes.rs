@@ -5,7 +5,7 @@ use super::infer::Profile;
 use super::options::KindOverride;
 use super::overrides::Told;
 use super::plan::Columns;
-use super::told::told;
+use super::told::{na, told};
 use crate::error::{Error, Result, Shortened};
 
 /// Columns that a note names; of more it says how many.
@@ -17,6 +17,8 @@ pub(super) struct Notes {
     notes: Vec<String>,
     perhaps_counts: Vec<String>,
     binarised: Vec<String>,
+    /// Columns by the numbers that may mean missing in them, in order.
+    missing_codes: Vec<(Vec<i64>, Vec<String>)>,
 }
 
 impl Notes {
@@ -45,6 +47,12 @@ impl Notes {
         let name = Shortened(name);
         if by_user.kind.is_none() {
             self.notes.extend(profile.oddities(n_rows, name.0).into_iter().map(|oddity| format!("column {name:?} {oddity}")));
+            let codes = profile.missing_codes();
+            match self.missing_codes.iter_mut().find(|it| it.0 == codes) {
+                Some((_, columns)) => columns.push(name.0.to_owned()),
+                None if codes.is_empty() => {}
+                None => self.missing_codes.push((codes, vec![name.0.to_owned()])),
+            }
             if profile.perhaps_counts() {
                 self.perhaps_counts.push(name.0.to_owned());
             }
@@ -62,6 +70,19 @@ impl Notes {
 
     pub(super) fn finish(mut self) -> Vec<String> {
         let any_of = |names: &[String]| if let [name] = names { name.clone() } else { "NAME".to_owned() };
+        for (codes, names) in &self.missing_codes {
+            let codes: Vec<String> = codes.iter().map(i64::to_string).collect();
+            let shown = match codes.split_last() {
+                Some((last, others @ [_, ..])) => format!("{} and {last}", others.join(", ")),
+                _ => codes.join(""),
+            };
+            let (have, each) = if names.len() == 1 { ("has", "") } else { ("have", " for each") };
+            let columns = listed(names).unwrap_or_default();
+            let option = na(&any_of(names), &codes.join(","));
+            self.notes.push(format!(
+                "{columns} {have} values far from the others ({shown}), which may mean missing; if so, add {option}{each}"
+            ));
+        }
         if let Some(columns) = listed(&self.perhaps_counts) {
             let count = told(&any_of(&self.perhaps_counts), "count");
             self.notes

@@ -30,7 +30,6 @@ impl Profile {
                 ));
             }
         }
-        oddities.extend(self.missing_code(name));
         let example = String::from_utf8_lossy(self.example());
         let value_of =
             |text: &str| self.value(text.as_bytes()).map_or_else(String::new, |value| format!(" as {}", number_text(value)));
@@ -69,20 +68,16 @@ impl Profile {
         oddities
     }
 
-    /// Says which numbers may mean that a value is missing.
-    fn missing_code(&self, name: &str) -> Option<String> {
+    /// Numbers that may mean that a value is missing.
+    pub(in crate::data::read) fn missing_codes(&self) -> Vec<i64> {
         if !self.is_numeric() || self.any_padded {
-            return None;
+            return Vec::new();
         }
         let mut sentinels = self.sentinels.clone();
         if !self.many_numbers {
             self.values().into_iter().for_each(|(value, count)| sentinels.add(value, count));
         }
-        let suspects: Vec<String> = sentinels.suspects().iter().map(i64::to_string).collect();
-        let (last, others) = suspects.split_last()?;
-        let listed = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
-        let na = told::na(name, &suspects.join(","));
-        Some(format!("has values far from the others ({listed}), which may mean missing; if so, add {na}"))
+        sentinels.suspects()
     }
 
     /// Says that most texts of a column are long, or occur once or twice.

@@ -40,7 +40,7 @@ fn codes_of_many_digits_are_left_out_in_text_and_as_numbers() {
     for cells in [card, long] {
         let (kind, notes) = read("x", &cells);
         assert_eq!(kind, None, "{notes}");
-        assert!(notes.contains("looks like an identifier"), "{notes}");
+        assert!(notes.contains("looks like an identifier (whole numbers of up to"), "{notes}");
     }
     let large: Vec<String> = shares(300).map(|share| format!("{:e}", 1e20 * (0.5 + share))).collect();
     assert_eq!(read("x", &large).0, Some("continuous"), "not written as whole numbers");
@@ -165,6 +165,10 @@ fn codes_for_missing_values_draw_a_note() {
     assert_eq!(notes, "column \"age\" has values far from the others (99), which may mean missing; if so, add `read.na` age=99");
     let told = table("age", &ages).open(&ReadOptions::default().na("age", "99")).unwrap();
     assert!(told.warnings().is_empty(), "{:?}", told.warnings());
+    let two = ages.iter().fold("a,b,x\n".to_owned(), |text, age| text + &format!("{age},{age},{}\n", age.len()));
+    let reader = Fixture::new("t.csv", two).open(&ReadOptions::default()).unwrap();
+    let expected = "columns \"a\", \"b\" have values far from the others (99), which may mean missing; if so, add `read.na` NAME=99 for each";
+    assert_eq!(reader.warnings(), [expected]);
     let weights: Vec<String> =
         (0..3000).map(|row| if row % 40 == 0 { "-9".to_owned() } else { format!("{}.{}", 40 + row % 60, row) }).collect();
     assert!(read("weight", &weights).1.contains("(-9), which may mean missing"));
