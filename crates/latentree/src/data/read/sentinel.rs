@@ -80,13 +80,16 @@ fn sentinel(value: f64) -> Option<i64> {
     }
     let whole = value as i64;
     // -9 and 99, and what stands before them in lists of codes: refused, does not know.
-    let is_one = match whole {
-        66 | 77 | 88 | 96..=99 | 666 | 777 | 888 | 996..=999 | 6666 | 7777 | 8888 | 9996..=9999 => true,
-        88_888 | 99_998 | 99_999 | 999_998 | 999_999 | 9_999_998 | 9_999_999 => true,
-        -9..=-6 | -66 | -77 | -88 | -99..=-96 | -666 | -777 | -888 | -999..=-996 | -8888 | -9999..=-9997 | -99_999 => true,
-        _ => false,
-    };
-    is_one.then_some(whole)
+    let is_positive = matches!(
+        whole,
+        66 | 77 | 88 | 96..=99 | 666 | 777 | 888 | 996..=999 | 6666 | 7777 | 8888 | 9996..=9999 | 88_888 | 99_998 | 99_999 | 999_998
+            | 999_999 | 9_999_998 | 9_999_999
+    );
+    let is_negative = matches!(
+        whole,
+        -9..=-6 | -66 | -77 | -88 | -99..=-96 | -666 | -777 | -888 | -999..=-996 | -8888 | -9999..=-9997 | -99_999
+    );
+    (is_positive || is_negative).then_some(whole)
 }
 
 #[cfg(test)]
