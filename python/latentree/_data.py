@@ -170,7 +170,7 @@ class Data:
 
 
 def _is_time(name: str) -> TypeError:
-    return TypeError(f"column {name!r}: it holds dates or times; leave it out (kind ignore), or make it a number")
+    return TypeError(f"column {name!r}: it holds dates or times; leave it out (kind={{{name!r}: \"ignore\"}}), or make it a number")
 
 
 def _numbers(array: np.ndarray, name: str) -> np.ndarray:

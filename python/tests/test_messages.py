@@ -22,7 +22,7 @@ from latentree import (
 SOURCES = Path(__file__).resolve().parents[2] / "crates" / "latentree" / "src"
 #: Options that messages of the library name and that cannot be met from Python.
 ONLY_ON_THE_COMMAND_LINE = set(
-    "learn.candidates learn.checkpoint learn.from read.encoding read.events export.format read.group read.id read.names read.no_header "
+    "learn.candidates learn.checkpoint learn.from read.encoding read.events export.format read.group read.id read.na read.names read.no_header "
     "classify.prior learn.folds learn.target".split()
 )
 #: `latentree.federated` calls the command line, whose messages name its options.
@@ -73,6 +73,13 @@ def test_every_option_of_the_library_is_an_argument():
         ("use `distance.estimator` canonical or auto, or change `parameters.hidden_states`", 'use distance="canonical" or "auto", or change n_states'),
         ("`read.unseen` missing reads it", 'handle_unknown="missing" reads it'),
         ("give `selection.validation`, such as 0.1", "give validation_fraction, such as 0.1"),
+        ("leave it out (`read.kind` age=ignore)", 'leave it out (kind={"age": "ignore"})'),
+        ("say which kind (`read.kind` 'my age=KIND') and", 'say which kind (kind={"my age": "KIND"}) and'),
+        (
+            "if it is one, leave it out (`read.kind` p_id=ignore) or name rows by it (`read.id` p_id)",
+            'if it is one, leave it out (kind={"p_id": "ignore"})',
+        ),
+        ("(99), which may mean missing; if so, add `read.na` age=99", "(99), which may mean missing; if so, replace them by NaN"),
         ('a column "`x.y`" or `b stays', 'a column "`x.y`" or `b stays'),
         ("learn its parameters first, with this tree as `learn.tree`", "learn its parameters first: LatentTree(tree=...).fit(X)"),
         (

@@ -63,6 +63,11 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "NAME=KIND")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) kind: Vec<String>,
+    /// Values that mean missing, besides empty fields, NA, N/A, NaN, NaT, null, <NA>, ?, . and spreadsheet errors: in all columns
+    /// (--na 999,unknown), or in one (--na age=99); repeat for more columns
+    #[arg(long, value_name = "[NAME=]VALUE[,VALUE]", allow_hyphen_values = true)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) na: Vec<String>,
     /// Merge labels of a categorical column that occur fewer than N times into "(other)"; only if kinds are inferred, not with a
     /// model
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

@@ -70,6 +70,8 @@ pub(crate) enum Failure {
     Output(io::Error),
     /// Ctrl-C ended a search early; its model is written and shown.
     Interrupted,
+    /// A structure does not fit the memory of the machine.
+    OutOfMemory(String),
     /// A signal stopped the command between two outputs.
     Unfinished { written: PathBuf, missing: PathBuf },
 }
@@ -100,6 +102,7 @@ impl From<io::Error> for Failure {
 pub fn main_with(args: impl IntoIterator<Item = OsString>, signals: Signals) -> ExitStatus {
     let args: Vec<OsString> = args.into_iter().collect();
     let is_json = args.iter().any(|arg| arg == "--json");
+    let gives_memory = args.iter().filter_map(|arg| arg.to_str()).any(|arg| arg == "--memory" || arg.starts_with("--memory="));
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
@@ -119,7 +122,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, signals: Signals) -> 
         printer.note("Ctrl-C cannot be caught here; partial files may be left");
     }
     let outcome = catching_panics(|| run(cli, &printer));
-    let status = status_of(outcome, &printer);
+    let status = status_of(outcome.map(|it| it.map_err(|failure| unprefixed(failure, gives_memory))), &printer);
     signals::end();
     status
 }
@@ -129,6 +132,16 @@ fn usage_message(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let message = text.split("\n\nUsage:").next().unwrap_or(&text);
     message.trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The failure, not in the name of `--memory` if the limit is the machine's.
+fn unprefixed(failure: Failure, gives_memory: bool) -> Failure {
+    match failure {
+        Failure::Library(latentree::Error::Option { option, problem }) if option == "learn.memory" && !gives_memory => {
+            Failure::OutOfMemory(problem)
+        }
+        other => other,
+    }
 }
 
 fn status_of(outcome: Result<Result<(), Failure>, String>, printer: &Printer) -> ExitStatus {
@@ -152,6 +165,10 @@ fn status_of(outcome: Result<Result<(), Failure>, String>, printer: &Printer) ->
         Ok(Err(Failure::Library(error))) if error.is_cancelled() => {
             printer.error("stopped; nothing was written");
             ExitStatus::Stopped
+        }
+        Ok(Err(Failure::OutOfMemory(problem))) => {
+            printer.error(&problem);
+            ExitStatus::Failure
         }
         Ok(Err(Failure::Library(error))) => {
             printer.error(&error.to_string());

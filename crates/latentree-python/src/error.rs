@@ -43,7 +43,6 @@ const PHRASES: &[(&str, &str)] = &[
     ("check the header", "check the column names"),
     ("the file has", "the table has"),
     ("a sparse file", "a sparse matrix"),
-    ("leave it out (kind ignore)", "leave it out (kind=\"ignore\" for it)"),
     ("save the file as UTF-8", "decode it first"),
     ("learn from the data", "fit rows"),
     ("use `cluster`, which", "use HierarchicalClustering, which"),
@@ -143,6 +142,8 @@ pub(crate) fn with_python_names(message: &str) -> String {
     // Marks where values may follow: no message has this character.
     const MARK: char = '\u{1}';
     let message = PHRASES.iter().fold(message.to_owned(), |text, (from, to)| text.replace(from, to));
+    let message = replaced(&message, " or name rows by it (", Some(')'), "");
+    let message = replaced(&message, "add `read.na` ", None, "replace them by NaN");
     let message = latentree::spelled(&message, |path| {
         let known = ARGUMENTS.iter().chain(NAMES).find(|(option, _)| *option == path).map(|it| it.1);
         let others = ["read", "learn", "sample", "export", "read_model", "impute"];
@@ -152,10 +153,39 @@ pub(crate) fn with_python_names(message: &str) -> String {
     let mut parts = message.split(MARK);
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
+        let part = if text.ends_with("kind") { quote_kind(part, &mut text) } else { part };
         let rest = quote_values(part, &mut text);
         text.push_str(rest);
     }
     text
+}
+
+/// Replaces what begins with `start` and ends with `end`, or with the line.
+fn replaced(message: &str, start: &str, end: Option<char>, by: &str) -> String {
+    let Some((before, after)) = message.split_once(start) else { return message.to_owned() };
+    let rest = match end {
+        Some(end) => after.split_once(end).map_or("", |it| it.1),
+        None => after.find('\n').map_or("", |at| &after[at..]),
+    };
+    format!("{before}{by}{rest}")
+}
+
+/// Writes the kind of a column that follows, ` age=ignore`, as `={"age": "ignore"}`, and returns the rest.
+fn quote_kind<'a>(after: &'a str, text: &mut String) -> &'a str {
+    const KINDS: [&str; 6] = ["categorical", "binary", "continuous", "count", "ignore", "KIND"];
+    let Some(told) = after.strip_prefix(' ') else { return after };
+    let quote = told.chars().next().filter(|first| matches!(first, '\'' | '"'));
+    let told = quote.map_or(told, |quote| &told[quote.len_utf8()..]);
+    let ends = told.match_indices('=').filter_map(|(at, _)| {
+        let kind = KINDS.into_iter().find(|kind| told[at + 1..].starts_with(kind))?;
+        Some((at, kind))
+    });
+    let Some((at, kind)) = ends.into_iter().next().filter(|(at, _)| quote.is_some() || !told[..*at].contains(' ')) else {
+        return after;
+    };
+    text.push_str(&format!("={{{:?}: {kind:?}}}", &told[..at]));
+    let rest = &told[at + 1 + kind.len()..];
+    quote.and_then(|quote| rest.strip_prefix(quote)).unwrap_or(rest)
 }
 
 /// Writes the values that follow an option, `="em" or "moments+em"`, and returns the rest.

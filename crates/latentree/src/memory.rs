@@ -56,7 +56,7 @@ impl MemoryBudget {
     /// # Errors
     /// [`Error::Option`] of `--memory`, naming the size and the budget.
     pub fn check(self, what: &str, bytes: u64, remedy: &str) -> Result<()> {
-        self.check_option("learn.memory", what, bytes, &format!("{remedy}, or allow more"))
+        self.check_option("learn.memory", what, bytes, &format!("{remedy}, or allow more memory"))
     }
 
     /// Fails in the name of the option that asks for a structure if it would not fit: for budgets that the user does not set.

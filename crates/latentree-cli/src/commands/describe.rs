@@ -5,7 +5,7 @@ use latentree::file::write_atomically;
 use latentree::format::Format;
 use latentree::moments::{ColumnSummary, PairMoments, Summary, fold};
 use latentree::report::weak_pairs;
-use latentree::{ColIx, Error, Result, VarIx};
+use latentree::{ColIx, Error, Result, VarIx, counted};
 use serde_json::{Map, Value, json};
 
 use super::files::Files;
@@ -83,10 +83,10 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
             writeln!(out, "weight      {}", number(summary.total_weight()))?;
         }
         writeln!(out, "variables   {all}{}", if all == n_columns { String::new() } else { format!(" ({n_columns} columns)") })?;
-        writeln!(out, "missing     {missing} cells ({:.2}%)", 100.0 * share(missing))?;
+        writeln!(out, "missing     {} ({:.2}%)", counted(missing, "cell"), 100.0 * share(missing))?;
         if n_with_zero > 0 {
             let numeric = if n_with_zero == n_columns as u64 { "" } else { " of numbers" };
-            writeln!(out, "not zero    {nonzero} cells{numeric} ({:.2}%)", 100.0 * nonzero_share)?;
+            writeln!(out, "not zero    {}{numeric} ({:.2}%)", counted(nonzero, "cell"), 100.0 * nonzero_share)?;
         }
         match weak {
             Some(weak) => writeln!(out, "weak pairs  {} of {} show no significant dependence", weak.weak, weak.pairs)?,

@@ -96,9 +96,19 @@ fn read_options(args: &DataArgs) -> Result<ReadOptions> {
     for kind in &args.kind {
         let parsed = kind.rsplit_once('=').and_then(|(name, kind)| Some((name, KindOverride::parse(kind)?)));
         let (name, kind) = parsed.ok_or_else(|| {
-            Error::option("--kind", format!("{kind:?} is not NAME=categorical, binary, continuous, count or ignore"))
+            let kinds = "categorical, binary, continuous, count or ignore";
+            Error::option("--kind", format!("{kind:?} given; expected NAME=KIND, where KIND is {kinds}"))
         })?;
         options = options.kind(name, kind);
+    }
+    for given in &args.na {
+        let (name, values) = given.rsplit_once('=').unwrap_or(("*", given));
+        for value in values.split(',') {
+            if name.is_empty() || value.trim().is_empty() {
+                return Err(Error::option("--na", format!("{given:?} given; expected VALUE,VALUE or NAME=VALUE,VALUE")));
+            }
+            options = options.na(name, value);
+        }
     }
     if let Some(names) = &args.names {
         options = options.names(names);
@@ -168,6 +178,7 @@ fn refuse_reading(args: &DataArgs, reason: &str) -> Result<()> {
         ("--encoding", args.encoding.is_some()),
         ("--schema", args.schema.is_some()),
         ("--kind", !args.kind.is_empty()),
+        ("--na", !args.na.is_empty()),
         ("--min-count", args.min_count.is_some()),
         ("--group", args.group.is_some()),
         ("--rollup", args.rollup.is_some()),

@@ -505,7 +505,7 @@ fn only_numbers_are_counted_as_not_zero() {
     assert!(!folder.succeed("describe labels.csv").contains("not zero"));
     folder.write("mixed.csv", b"x,y\nred,0\nblue,1\nred,0\nblue,0\n");
     let text = folder.succeed("describe mixed.csv");
-    assert!(text.contains("not zero    1 cells of numbers (25.00%)"), "{text}");
+    assert!(text.contains("not zero    1 cell of numbers (25.00%)"), "{text}");
 }
 
 #[test]
@@ -530,4 +530,29 @@ fn numbers_that_the_kind_binary_joins_are_told() {
     let outcome = folder.run("describe d.csv --kind *=binary");
     assert!(outcome.stderr.contains("column \"x\": as binary, every number above 0 counts as 1"), "{outcome:?}");
     assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
+}
+
+#[test]
+fn values_that_mean_missing_are_an_option_of_a_model_and_notes_name_options() {
+    let folder = Folder::new();
+    let row = |row: u32| {
+        let age = if row.is_multiple_of(9) { 99 } else { 20 + row * 7 % 50 };
+        let answer = ["no", "yes", "unknown"][(row % 7 % 3) as usize];
+        format!("{age},{answer},{},{}\n", row % 2, row % 2)
+    };
+    let rows: String = (0..200).map(row).collect();
+    folder.write("d.csv", format!("age,answer,x,copy\n{rows}").as_bytes());
+    let plain = folder.run("describe d.csv");
+    assert!(plain.stderr.contains("which may mean missing; if so, add --na age=99"), "{plain:?}");
+    let described = folder.json("describe d.csv --na age=99 --na unknown");
+    let missing = |ix: usize| described["variables"][ix]["missing"].as_u64().unwrap();
+    assert_eq!((missing(0), missing(2)), (23, 0));
+    assert_eq!(described["variables"][1]["states"], serde_json::json!(["no", "yes"]));
+    let negative = folder.json("describe d.csv --na -9,99");
+    assert_eq!(negative["variables"][0]["missing"], 23);
+    let learned = folder.json("learn d.csv --na age=99 --na unknown --structure chow-liu -o m.json");
+    let warnings = learned["warnings"].to_string();
+    assert!(warnings.contains("\\\"x\\\" and \\\"copy\\\"") && warnings.contains("--kind copy=ignore"), "{warnings}");
+    let model: Value = serde_json::from_str(&folder.text("m.json")).unwrap();
+    assert!(model["provenance"].to_string().contains("\"na\":[\"age=99\",\"unknown\"]"), "{}", model["provenance"]);
 }

@@ -29,7 +29,7 @@ pub use read::{DocumentLimit, DocumentNames, StopList, StopWords, TextOptions, o
 #[cfg(feature = "columnar")]
 pub use read::{Look, LookOptions, Looked, Reading, RecordBatches, StreamRows};
 pub use read::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
-pub(crate) use read::{read_columns, table_columns};
+pub(crate) use read::{kind_option, read_columns, table_columns};
 pub use remote::{Remote, RemoteRows};
 pub use rows::{CachedRows, JournaledRows, Reopened, Rows};
 pub use schema::{Column, Kind, Schema, SchemaBuilder, Variable};

@@ -54,11 +54,20 @@ impl Evidence {
             let more = if labels.len() > 8 { ", …" } else { "" };
             found.map(|code| code as f64).ok_or_else(|| problem(format!("{name} has the values {}{more}", known())))
         };
-        let number =
-            || value.parse().ok().filter(|it: &f64| it.is_finite()).ok_or_else(|| problem("a number is needed".to_owned()));
+        let parsed = |needed: &str| match value.parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            // `inf` is no number that a user can mean.
+            Ok(number) if number.is_infinite() && value.contains(|c: char| c.is_ascii_digit()) => {
+                Err(problem("the number is too large".to_owned()))
+            }
+            _ => Err(problem(format!("{needed} is needed"))),
+        };
+        let number = || parsed("a number");
         let count = || {
-            let number = value.parse().ok().filter(|it: &f64| it.is_finite() && *it >= 0.0 && it.fract() == 0.0);
-            number.ok_or_else(|| problem("a count 0, 1, 2, … is needed".to_owned()))
+            const NEEDED: &str = "a count 0, 1, 2, …";
+            let number = parsed(NEEDED)?;
+            let is_count = number >= 0.0 && number.fract() == 0.0;
+            if is_count { Ok(number) } else { Err(problem(format!("{NEEDED} is needed"))) }
         };
         if let Some(node) = model.tree().find(name) {
             if let Some(variable) = model.variable(node) {

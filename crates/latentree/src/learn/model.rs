@@ -127,7 +127,9 @@ impl Run<'_> {
         let is_auto = method == ParameterMethod::Auto && self.validation.is_none();
         // Lengths are of pairs of columns, each from other rows if cells are missing: only EM makes one model of them.
         let asks_rows = is_gaussian && moments.whole.has_missing() && rows.is_some();
-        let by_lengths = (is_auto && !asks_rows) || method == ParameterMethod::Distances || (method == ParameterMethod::Moments && is_gaussian);
+        let by_lengths = (is_auto && !asks_rows)
+            || method == ParameterMethod::Distances
+            || (method == ParameterMethod::Moments && is_gaussian);
         if by_lengths {
             let lengths_known = tree.edges().all(|edge| edge.length.is_some());
             if let Some(family) = family.filter(|_| lengths_known) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::cautions::warn_of_copies;
 use super::model::Fitted;
 use super::moments::Moments;
 use super::recorder::Recorder;
@@ -281,6 +282,9 @@ impl<'a> Run<'a> {
                 && let Some(message) = describe_forest(model.tree(), ": what joins them is too weak to raise BIC")
             {
                 self.observer.warn(&message);
+            }
+            if !moments.are_of_other_columns() {
+                warn_of_copies(&moments.whole, self.observer);
             }
             if let Some(rows) = rows {
                 self.warn_of_table(bic, rows)?;

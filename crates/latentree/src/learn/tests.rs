@@ -181,6 +181,37 @@ fn a_tree_that_the_rows_do_not_justify_is_said_to_be_one() {
 }
 
 #[test]
+fn columns_that_repeat_another_are_named() {
+    let plain = unrelated(5, 3, 300);
+    let codes = |column: usize, change: &dyn Fn(u8) -> u8| {
+        let batches = plain
+            .batches()
+            .iter()
+            .flat_map(|batch| (0..batch.n_rows).map(move |row| batch.number(row, crate::ColIx::new(column)) as u8));
+        ColumnData::Codes8(batches.map(change).collect())
+    };
+    let number = |factor: f64| ColumnData::Reals((0..300).map(|row| f64::from(row * 37 % 101) * factor).collect());
+    let columns = vec![
+        codes(0, &|code| code),
+        codes(1, &|code| code),
+        codes(0, &|code| (code + 1) % 3),
+        codes(2, &|code| code),
+        number(1.0),
+        number(1.0),
+        number(0.5),
+    ];
+    let kinds = (0..7).map(|ix| if ix < 4 { Kind::numbered(3) } else { Kind::Continuous });
+    let schema = kinds.zip(0..).fold(Schema::builder(), |schema, (kind, ix)| schema.scalar(format!("x{ix}"), kind));
+    let data = Dataset::from_columns(Arc::new(schema.build().unwrap()), columns, None).unwrap();
+    let learned = learn(&Learning::new().structure(LearnerName::ChowLiu), &data);
+    let expected = "columns that say the same in every row: \"x0\" and \"x2\"; \"x4\" and \"x5\"; they look like strong dependence, so \
+                    leave one of each out (`read.kind` NAME=ignore)";
+    assert!(learned.warnings.iter().any(|warning| warning == expected), "{:?}", learned.warnings);
+    let without = learn(&Learning::new().structure(LearnerName::ChowLiu), &plain);
+    assert!(!without.warnings.iter().any(|warning| warning.contains("say the same")), "{:?}", without.warnings);
+}
+
+#[test]
 fn em_starts_at_random_on_a_number_beside_a_column_of_labels() {
     // The number's only neighbour is the column of labels, which must be its parent.
     let mut rng = ChaCha8Rng::seed_from_u64(5);

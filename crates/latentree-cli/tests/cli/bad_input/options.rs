@@ -84,6 +84,13 @@ pub(super) fn cases() -> Vec<Case> {
         simulate("variables beyond the limit", "--shape star --observed 10000001").says(["--observed", "10000000"]),
         simulate("tables beyond any memory", "--shape star --observed 100000 --states 1000 --hidden-states 1000")
             .says(["--states", "fewer states"]),
+        case("a kind that is none", "describe data.csv --kind a")
+            .says(["--kind", "expected NAME=KIND, where KIND is categorical"]),
+        case("values for missing ones without a name", "describe data.csv --na =9").says(["--na", "NAME=VALUE,VALUE"]),
+        case("no value for missing ones", "describe data.csv --na a=").says(["--na", "\"a=\" given", "VALUE,VALUE"]),
+        case("values for missing ones of no column", "describe data.csv --na zz=9").says(["--na", "zz"]),
+        case("a time without events", "learn data.csv --time a -o m.json").says(["--time", "only events have times", "--events"]),
+        case("evidence beyond all numbers", "query model.json --given z=1e400 --of h").says(["1e400", "too large"]),
         case("memory that is no size", "learn data.csv -o m.json --memory lots").says(["--memory", "\"lots\"", "8G"]),
         case("memory too small for anything", "learn data.csv -o m.json --memory 1K").says(["--memory", "\"1K\""]),
         case("unknown kind of weights", "score model.json data.csv --weights w --weight-kind survey").says([

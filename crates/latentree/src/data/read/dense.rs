@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::carried::{Carried, FileColumn};
-use super::cell::{Cell, CellSink};
+use super::cell::{Cell, CellSink, number_text};
 use super::decode::Decoder;
 use super::events_like::EventsLook;
 use super::infer::{Asked, Guess, Profile};
 use super::input::Input;
 use super::kept::KeptCells;
+use super::missing_values::MissingValues;
 use super::notes::Notes;
 use super::options::{KindOverride, ReadOptions};
 use super::overrides::Overrides;
@@ -36,6 +37,7 @@ pub(super) struct DenseReader {
     targets: Vec<Target>,
     decoders: Vec<Decoder>,
     weight_numbers: NumberReader,
+    missing: MissingValues,
     /// For each column of the file, its place among the carried ones.
     carry: Vec<Option<usize>>,
     carried: Carried,
@@ -57,16 +59,18 @@ impl DenseReader {
             let problem = "it chooses among the items of events and sparse files; this file is a table of columns";
             return Err(Error::option(option, format!("{}: {problem}", input.place())));
         }
+        MissingValues::check_names(options, table.names())?;
         let (mut table, notes) = rolled_up(table, &input, options)?;
         let overrides = Overrides::new(options)?;
         let names = table.names().to_vec();
         let columns = Columns { place: input.place(), names: &names, named: table.is_named(options) };
+        let missing = MissingValues::new(options, &names);
         let prefers_comma = table.prefers_comma();
         let (mut plan, n_rows, decimal_commas, kept_cells) = match &options.schema {
             Some(_) if options.min_count.is_some() => return Err(min_count_of_schema()),
             Some(schema) => (Plan::fit(schema, &columns, options, &overrides)?, None, vec![None; names.len()], None),
             None => {
-                let looked = infer(&mut table, &columns, options, &overrides)?;
+                let looked = infer(&mut table, &columns, options, &overrides, &missing)?;
                 (looked.plan, Some(looked.n_rows), looked.decimal_commas, looked.kept)
             }
         };
@@ -122,6 +126,7 @@ impl DenseReader {
             targets,
             decoders,
             weight_numbers,
+            missing,
             carry,
             carried,
             batch_rows,
@@ -212,6 +217,7 @@ impl DenseReader {
             columns: columns.map(|column| ColumnData::for_kind(&column.kind, self.batch_rows.min(1 << 16))).collect(),
             weights: weights.as_mut(),
             weight_numbers: &mut self.weight_numbers,
+            missing: &self.missing,
         };
         let mut n_rows = 0;
         while n_rows < self.batch_rows {
@@ -252,7 +258,8 @@ fn rolled_up(table: Table, input: &Input, options: &ReadOptions) -> Result<(Tabl
         rollup.is_group.push(false);
     }
     let notes = std::mem::take(&mut rollup.notes);
-    Ok((Table::Rolled(Box::new(RolledTable::new(table, rollup)?)), notes))
+    let missing = MissingValues::new(options, table.names());
+    Ok((Table::Rolled(Box::new(RolledTable::new(table, rollup, missing)?)), notes))
 }
 
 /// The cells of a batch.
@@ -283,6 +290,7 @@ struct BatchSink<'a> {
     columns: Vec<ColumnData>,
     weights: Option<&'a mut Vec<f64>>,
     weight_numbers: &'a mut NumberReader,
+    missing: &'a MissingValues,
 }
 
 impl CellSink for BatchSink<'_> {
@@ -293,6 +301,7 @@ impl CellSink for BatchSink<'_> {
         {
             carried.push(place, cell);
         }
+        let cell = self.missing.read(column, cell);
         match self.targets[column] {
             Target::Column(ix) => self.decoders[ix].push(cell, &mut self.columns[ix]),
             Target::Skip => Ok(()),
@@ -312,7 +321,9 @@ impl CellSink for BatchSink<'_> {
     fn whole_numbers(&mut self, column: usize, numbers: &[i64], missing: &mut dyn Iterator<Item = usize>) -> bool {
         let is_carried = self.carried.as_ref().is_some_and(|(carry, _)| carry[column].is_some());
         match self.targets[column] {
-            Target::Column(ix) if !is_carried => self.decoders[ix].extend(numbers, missing, &mut self.columns[ix]),
+            Target::Column(ix) if !is_carried && !self.missing.has(column) => {
+                self.decoders[ix].extend(numbers, missing, &mut self.columns[ix])
+            }
             _ => false,
         }
     }
@@ -323,7 +334,7 @@ pub(super) fn weight_problem(weight: f64) -> Option<String> {
     if weight.is_nan() {
         Some("the row has no weight; give it one, 0 to leave it out".to_owned())
     } else if weight < 0.0 {
-        Some(format!("the row's weight {weight} is negative"))
+        Some(format!("the row's weight {} is negative", number_text(weight)))
     } else {
         None
     }
@@ -337,7 +348,8 @@ pub(super) fn min_count_of_schema() -> Error {
     )
 }
 
-struct ProfileSink {
+struct ProfileSink<'a> {
+    missing: &'a MissingValues,
     /// `None` for columns that need no look: ignored ones, weights, those whose type says all.
     profiles: Vec<Option<Profile>>,
     events: Option<EventsLook>,
@@ -346,12 +358,13 @@ struct ProfileSink {
     kept: Option<KeptCells>,
 }
 
-impl CellSink for ProfileSink {
+impl CellSink for ProfileSink<'_> {
     #[inline]
     fn cell(&mut self, row: u64, column: usize, cell: Cell<'_>) -> Result<(), String> {
         if let Some(kept) = &mut self.kept {
             kept.push(column, cell);
         }
+        let cell = self.missing.read(column, cell);
         if let Some(events) = &mut self.events
             && (self.sees_all || self.profiles[column].is_some())
         {
@@ -364,7 +377,7 @@ impl CellSink for ProfileSink {
     }
 }
 
-impl ProfileSink {
+impl ProfileSink<'_> {
     /// Ends a run of rows; their cells are not kept where they do not fit.
     fn end_rows(&mut self, n_rows: usize) {
         self.kept.iter_mut().for_each(|kept| kept.end_rows(n_rows));
@@ -382,7 +395,13 @@ struct Looked {
 }
 
 /// Inspects the table. Rewind it afterwards unless its cells were kept.
-fn infer(table: &mut Table, columns: &Columns<'_>, options: &ReadOptions, overrides: &Overrides) -> Result<Looked> {
+fn infer(
+    table: &mut Table,
+    columns: &Columns<'_>,
+    options: &ReadOptions,
+    overrides: &Overrides,
+    missing: &MissingValues,
+) -> Result<Looked> {
     overrides.check_names(columns.names, options)?;
     let asked = Asked { told: None, min_count: options.min_count.unwrap_or(0), prefers_comma: table.prefers_comma() };
     let profiles: Vec<Option<Profile>> = columns
@@ -415,7 +434,7 @@ fn infer(table: &mut Table, columns: &Columns<'_>, options: &ReadOptions, overri
     // Who says what columns are has looked at them.
     let is_told = columns.names.iter().any(|name| overrides.of(name).kind.is_some());
     let events = if is_told { None } else { EventsLook::new(columns.names.len()) };
-    let mut sink = ProfileSink { profiles, events, sees_all: table.gives_all(), kept };
+    let mut sink = ProfileSink { missing, profiles, events, sees_all: table.gives_all(), kept };
     let mut n_rows = 0;
     // Without a column to look at there is nothing to learn from the rows, however many the file claims.
     while looks.contains(&true) {
@@ -438,7 +457,7 @@ fn infer(table: &mut Table, columns: &Columns<'_>, options: &ReadOptions, overri
         let Some(profile) = &mut sink.profiles[ix] else {
             return Ok(Verdict::Leave(table.unusable(ix).unwrap_or_default()));
         };
-        let (guess, joined) = profile.guess(n_rows, name);
+        let (guess, joined) = profile.guess(name);
         decimal_commas[ix] = profile.decimal_comma();
         match guess {
             Guess::Leave(reason) => Ok(Verdict::Leave(reason)),

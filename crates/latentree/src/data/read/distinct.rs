@@ -13,16 +13,17 @@ const LIMIT: usize = 512;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct DistinctSample {
     n_bits: u32,
+    /// By the bits of the value.
     counts: HashMap<u64, u64>,
 }
 
 impl DistinctSample {
     pub(super) fn add(&mut self, value: f64, count: u64) {
-        let hash = mix((value + 0.0).to_bits());
-        if hash.trailing_zeros() < self.n_bits {
+        let bits = (value + 0.0).to_bits();
+        if mix(bits).trailing_zeros() < self.n_bits {
             return;
         }
-        *self.counts.entry(hash).or_insert(0) += count;
+        *self.counts.entry(bits).or_insert(0) += count;
         self.shrink();
     }
 
@@ -31,11 +32,11 @@ impl DistinctSample {
     pub(super) fn merge(&mut self, other: Self) {
         self.n_bits = self.n_bits.max(other.n_bits);
         #[expect(clippy::iter_over_hash_type, reason = "counts are added, in any order")]
-        for (hash, count) in other.counts {
-            *self.counts.entry(hash).or_insert(0) += count;
+        for (bits, count) in other.counts {
+            *self.counts.entry(bits).or_insert(0) += count;
         }
         let n_bits = self.n_bits;
-        self.counts.retain(|hash, _| hash.trailing_zeros() >= n_bits);
+        self.counts.retain(|&bits, _| mix(bits).trailing_zeros() >= n_bits);
         self.shrink();
     }
 
@@ -43,14 +44,15 @@ impl DistinctSample {
         while self.counts.len() > LIMIT {
             self.n_bits += 1;
             let n_bits = self.n_bits;
-            self.counts.retain(|hash, _| hash.trailing_zeros() >= n_bits);
+            self.counts.retain(|&bits, _| mix(bits).trailing_zeros() >= n_bits);
         }
     }
 
-    /// How often a value occurs on average; 0 without values.
-    pub(super) fn mean_count(&self) -> f64 {
-        let total: u64 = self.counts.values().sum();
-        if total == 0 { 0.0 } else { total as f64 / self.counts.len() as f64 }
+    /// A fair sample of the different values, in order, with their frequencies.
+    pub(super) fn values(&self) -> Vec<(f64, u64)> {
+        let mut values: Vec<(f64, u64)> = self.counts.iter().map(|(&bits, &count)| (f64::from_bits(bits), count)).collect();
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        values
     }
 }
 
@@ -66,11 +68,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mean_count_is_that_of_all_values() {
-        for repeats in [1, 3] {
+    fn values_occur_as_often_in_the_sample_as_in_all() {
+        for repeats in [1_u64, 3] {
             let mut sample = DistinctSample::default();
             (0..repeats).for_each(|_| (0..20_000).for_each(|value| sample.add(f64::from(value) * 7.0, 1)));
-            assert_eq!(sample.mean_count(), f64::from(repeats));
+            let values = sample.values();
+            assert!(values.iter().all(|&(value, count)| value % 7.0 == 0.0 && count == repeats));
+            assert!(values.len() > LIMIT / 3, "{}", values.len());
             assert!(sample.counts.len() <= LIMIT);
         }
     }

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::cell::{Cell, is_missing, number};
-use super::infer::is_id_name;
+use super::identifier::is_id_name;
 
 /// Number of rows to inspect.
 const MAX_ROWS: usize = 20_000;

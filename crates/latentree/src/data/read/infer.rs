@@ -11,9 +11,10 @@
 //! | numbers written with leading zeros (`007`), and all other text | categorical, labels in alphabetic order |
 //!
 //! Numbers may have decimal commas or thousands separators, all one way in a column. Left out with a warning are columns
-//! without any value, and identifiers: text with more than 50 labels and more than one for every two rows, and whole numbers
-//! that hardly ever repeat and number the rows, have many digits each, or are called an id. What a user says of a column
-//! goes before all of this. The pass takes memory for the labels, not for the rows.
+//! without any value, dates and times of more than 12 different texts, and identifiers: text with more than 50 labels and more than one
+//! for every two values, and whole numbers that hardly ever repeat and number the rows or are called an id (see `identifier`). Numbers
+//! may have one symbol, such as `%` or `€`, the same in all of a column. What a user says of a column goes before all of this. The pass
+//! takes memory for the labels, not for the rows.
 
 use std::collections::HashMap;
 
@@ -22,15 +23,21 @@ use super::date::is_date;
 use super::distinct::DistinctSample;
 use super::encoding::not_utf8;
 use super::histogram::{Look, look, varies_as_counts};
+use super::identifier::WholeNumbers;
+use super::nearly::nearly_numbers;
 use super::options::KindOverride;
 use super::rare::join_rare;
 use super::resolution::resolution;
+use super::sentinel::Sentinels;
+use super::signed_number::{Symbols, unsigned};
+use super::told::told;
 use super::written_number::{self, Commas};
 use crate::data::Kind;
 use crate::error::Shortened;
 
 #[cfg(feature = "columnar")]
 mod merge;
+mod oddities;
 
 #[cfg(feature = "columnar")]
 pub(super) use merge::StoredProfile;
@@ -44,8 +51,12 @@ const LABEL_LIMIT: usize = 1 << 16;
 /// Fewest labels that make an identifier.
 const IDENTIFIER_LABELS: usize = 50;
 
-/// Most often that the values of an identifier occur on average.
-const IDENTIFIER_REPEATS: f64 = 1.05;
+/// Fewest dates among the different texts of a column of dates, as a share.
+const NEARLY_ALL: f64 = 0.9;
+/// Words looked at before a column without dates is taken as one of other texts.
+const FIRST_WORDS: u64 = 200;
+/// Length of a text that is no name of a category, on average.
+const LONG_TEXT: usize = 30;
 
 /// The settings of a profile.
 #[derive(Debug, Clone, Copy, Default)]
@@ -89,9 +100,18 @@ pub(super) struct Profile {
     sample: DistinctSample,
     /// There were too many labels to keep.
     many_labels: bool,
-    all_dates: bool,
+    /// How many of the different texts that are not numbers were looked at, and how many of them are dates or times.
+    n_words: u64,
+    n_dates: u64,
     /// The values are 1, 2, 3, … or another run of whole numbers, as long as this holds.
     run: Option<f64>,
+    /// Every value is a number larger than the one above it, as long as this holds.
+    order: Option<f64>,
+    /// All numbers are whole, those that a 64-bit float does not hold exactly among them.
+    all_whole: bool,
+    symbols: Symbols,
+    /// Numbers that may stand for missing values, if there are too many numbers to keep.
+    sentinels: Sentinels,
 }
 
 /// What a column turns out to be.
@@ -126,8 +146,13 @@ impl Profile {
             many_numbers: false,
             sample: DistinctSample::default(),
             many_labels: false,
-            all_dates: true,
+            n_words: 0,
+            n_dates: 0,
             run: Some(f64::NAN),
+            order: Some(f64::NAN),
+            all_whole: true,
+            symbols: Symbols::default(),
+            sentinels: Sentinels::default(),
         }
     }
 
@@ -142,7 +167,7 @@ impl Profile {
                 }
                 let count = &mut self.singles[usize::from(byte)];
                 *count = count.saturating_add(1);
-                if self.run.is_some() || self.many_numbers {
+                if self.order.is_some() || self.many_numbers {
                     self.observe_single(byte)?;
                 }
                 Ok(())
@@ -150,7 +175,7 @@ impl Profile {
             Cell::Text(text) if text == self.last.as_slice() && !text.is_empty() => {
                 self.n_values += 1;
                 self.repeats += 1;
-                self.run = None;
+                self.end_order();
                 Ok(())
             }
             Cell::Text(text) if is_missing(text) => Ok(()),
@@ -161,7 +186,7 @@ impl Profile {
             Cell::Bool(value) => {
                 self.n_values += 1;
                 self.bools[usize::from(value)] += 1;
-                self.run = None;
+                self.end_order();
                 Ok(())
             }
         }
@@ -173,7 +198,7 @@ impl Profile {
             self.follow_run(f64::from(byte - b'0'));
             return Ok(());
         }
-        self.run = None;
+        self.end_order();
         if self.many_numbers { Err(late_text(&[byte])) } else { Ok(()) }
     }
 
@@ -182,7 +207,7 @@ impl Profile {
         if let (1.., Some(count)) = (self.repeats, self.texts.get_mut(self.last.as_slice())) {
             *count += self.repeats;
         } else if let (1.., true, Some(value)) = (self.repeats, self.many_numbers, self.value(&self.last)) {
-            self.sample.add(value, self.repeats);
+            self.add_many(value, self.repeats);
         }
         self.repeats = 0;
     }
@@ -197,7 +222,7 @@ impl Profile {
         }
         if let Some(count) = self.texts.get_mut(text) {
             *count += 1;
-            self.run = None;
+            self.end_order();
             return Ok(());
         }
         if std::str::from_utf8(text).is_err() {
@@ -207,6 +232,8 @@ impl Profile {
             Some(value) => {
                 self.any_padded |= is_padded(text);
                 self.note_number(row, value);
+                self.all_whole &= is_integer(value) || (text.len() > 15 && text.iter().all(u8::is_ascii_digit));
+                self.symbols.observe_plain(value);
                 self.note_point(text, value);
             }
             None => self.observe_word(row, text)?,
@@ -216,7 +243,7 @@ impl Profile {
                 return Err(mixed_numbers(text));
             }
             if let Some(value) = self.value(text) {
-                self.sample.add(value, 1);
+                self.add_many(value, 1);
             }
             return Ok(());
         }
@@ -227,7 +254,7 @@ impl Profile {
             self.many_numbers = true;
             let texts = std::mem::take(&mut self.texts);
             let values: Vec<_> = texts.iter().filter_map(|(text, &count)| Some((self.value(text)?, count))).collect();
-            values.into_iter().for_each(|(value, count)| self.sample.add(value, count));
+            values.into_iter().for_each(|(value, count)| self.add_many(value, count));
         } else if n_labels > LABEL_LIMIT {
             if keeps_labels {
                 return Err(too_many_labels());
@@ -250,17 +277,35 @@ impl Profile {
 
     /// Adds a text that is not a plain number.
     fn observe_word(&mut self, row: u64, text: &[u8]) -> Result<(), String> {
-        let Some(written) = written_number::written(text) else {
+        let number = unsigned(text);
+        let bare = number.map_or(text, |it| it.text);
+        let written = written_number::written(bare);
+        let is_number = written.is_some() || number.is_some_and(|it| super::cell::number(it.text).is_some());
+        if !is_number {
             if self.many_numbers {
                 return Err(late_text(text));
             }
-            self.run = None;
+            self.end_order();
             self.longer_are_numbers = false;
-            self.all_dates = self.all_dates && is_date(text);
+            if self.n_words < FIRST_WORDS || 2 * self.n_dates > self.n_words {
+                self.n_words += 1;
+                self.n_dates += u64::from(is_date(text));
+            }
             return Ok(());
+        }
+        match number {
+            Some(number) => self.symbols.observe(number),
+            None => self.symbols.observe_plain(f64::NAN),
+        }
+        match written {
+            Some(written) => self.commas.observe(written),
+            None => self.commas.observe_plain(bare),
+        }
+        let value = |decimal_comma| {
+            let value = written_number::value(bare, decimal_comma)?;
+            Some(number.map_or(value, |it| it.signed(value)))
         };
-        self.commas.observe(written);
-        let [comma, point] = [true, false].map(|decimal_comma| written_number::value(text, decimal_comma));
+        let (comma, point) = (value(true), value(false));
         self.all_comma_integers &= comma.is_none_or(is_integer);
         let all_integers = self.all_integers && point.is_none_or(is_integer);
         if let Some(value) = point.or(comma) {
@@ -270,12 +315,19 @@ impl Profile {
         Ok(())
     }
 
+    /// Takes in a number of a column that has too many to keep.
+    fn add_many(&mut self, value: f64, count: u64) {
+        self.sample.add(value, count);
+        self.sentinels.add(value, count);
+    }
+
     fn observe_number(&mut self, row: u64, value: f64) -> Result<(), String> {
         self.n_values += 1;
         self.note_number(row, value);
+        self.all_whole &= is_integer(value) || is_long_whole(value);
         self.all_comma_integers &= is_integer(value);
         if self.many_numbers {
-            self.sample.add(value, 1);
+            self.add_many(value, 1);
             return Ok(());
         }
         *self.numbers.entry(number_key(value)).or_insert(0) += 1;
@@ -286,7 +338,7 @@ impl Profile {
             }
             self.many_numbers = true;
             let numbers = std::mem::take(&mut self.numbers);
-            numbers.into_iter().for_each(|(bits, count)| self.sample.add(f64::from_bits(bits), count));
+            numbers.into_iter().for_each(|(bits, count)| self.add_many(f64::from_bits(bits), count));
         }
         Ok(())
     }
@@ -303,6 +355,12 @@ impl Profile {
 
     fn follow_run(&mut self, value: f64) {
         self.run = self.run.filter(|last| last.is_nan() || value == last + 1.0).map(|_| value);
+        self.order = self.order.filter(|last| last.is_nan() || value > *last).map(|_| value);
+    }
+
+    fn end_order(&mut self) {
+        self.run = None;
+        self.order = None;
     }
 
     /// How the column's numbers are written, where some are not plain: whether with decimal commas.
@@ -312,16 +370,26 @@ impl Profile {
 
     /// The number that a text of the column is.
     fn value(&self, text: &[u8]) -> Option<f64> {
-        match self.decimal_comma() {
-            None => number(text),
-            Some(decimal_comma) => written_number::value(text, decimal_comma),
-        }
+        let bare = unsigned(text).filter(|_| self.symbols.any());
+        let plain = bare.map_or(text, |it| it.text);
+        let value = match self.decimal_comma() {
+            None => number(plain),
+            Some(decimal_comma) => written_number::value(plain, decimal_comma),
+        };
+        value.map(|value| bare.map_or(value, |it| it.signed(value)))
     }
 
     /// Whether every value so far is a number.
     fn is_numeric(&self) -> bool {
         let digits_only = || self.single_bytes().all(|byte| byte.is_ascii_digit());
-        self.longer_are_numbers && self.bools == [0, 0] && !self.commas.are_mixed() && digits_only()
+        self.longer_are_numbers && self.bools == [0, 0] && !self.commas.are_mixed() && digits_only() && self.symbols_agree()
+    }
+
+    /// Whether numbers with symbols have the same one. A few of them are labels, such as rates of tax.
+    fn symbols_agree(&self) -> bool {
+        let are_many = || self.many_numbers || self.texts.len() > CATEGORY_LIMIT;
+        let any_plain = || self.single_bytes().any(|byte| byte != b'0');
+        !self.symbols.any() || (are_many() && self.symbols.agree(any_plain()))
     }
 
     fn single_bytes(&self) -> impl Iterator<Item = u8> {
@@ -379,39 +447,10 @@ impl Profile {
         self.texts.keys().min().map_or(&self.last, |text| text)
     }
 
-    /// Warnings about values that are usable but may not mean what they are taken for.
-    pub(super) fn oddities(&self, n_rows: u64) -> Vec<String> {
-        let mut oddities = Vec::new();
-        let is_run = self.run.is_some() && self.n_values == n_rows && n_rows > IDENTIFIER_LABELS as u64;
-        if is_run {
-            oddities.push("increases by one in every row; if it is a row number, leave it out (kind ignore)".to_owned());
-        }
-        let example = String::from_utf8_lossy(self.example());
-        if let Some(decimal_comma) = self.decimal_comma() {
-            let texts = self.texts.keys().filter(|text| written_number::written(text).is_some());
-            let example = texts.min().map_or(example.clone(), |text| String::from_utf8_lossy(text));
-            let way = if decimal_comma { "decimal commas" } else { "thousands separators" };
-            let value = self.value(example.as_bytes()).map_or_else(String::new, |value| format!(" as {}", number_text(value)));
-            oddities.push(format!("has numbers with {way}: {:?} is read{value}", Shortened(&example)));
-        } else if self.commas.are_mixed() && self.longer_are_numbers {
-            oddities.push(format!(
-                "has numbers with decimal commas and with decimal points ({:?}) and is read as labels; write them all the same way",
-                Shortened(&example)
-            ));
-        } else if !self.longer_are_numbers && self.all_dates && self.single_bytes().next().is_none() {
-            oddities.push(format!(
-                "holds dates or times ({:?}), read as labels; leave it out (kind ignore), or write numbers, such as years",
-                Shortened(&example)
-            ));
-        } else if !self.many_labels
-            && self.asked.told.is_none()
-            && !self.is_numeric()
-            && self.texts.len() > CATEGORY_LIMIT
-            && let Some(problem) = nearly_numbers(&self.labels())
-        {
-            oddities.push(format!("is read as labels: {problem}"));
-        }
-        oddities
+    /// Whether nearly all different texts are dates or times.
+    fn holds_dates(&self) -> bool {
+        let n_labels = if self.many_labels { 0 } else { self.texts.len() + self.single_bytes().count() };
+        self.n_dates > 0 && self.n_dates as f64 >= NEARLY_ALL * self.n_words.max(n_labels as u64) as f64
     }
 
     /// Whether values that are taken as labels may be counts.
@@ -424,9 +463,9 @@ impl Profile {
     }
 
     /// The kind by the rules of this module, or by what the user said. The note says which labels were joined.
-    pub(super) fn guess(&mut self, n_rows: u64, name: &str) -> (Guess, Option<String>) {
+    pub(super) fn guess(&mut self, name: &str) -> (Guess, Option<String>) {
         self.count_repeats();
-        let guess = self.guess_kind(n_rows, name);
+        let guess = self.guess_kind(name);
         match guess {
             Guess::Kind(Kind::Categorical { labels }) if self.asked.min_count > 1 => {
                 let counts: HashMap<String, u64> = self.categories().into_iter().collect();
@@ -440,7 +479,7 @@ impl Profile {
         }
     }
 
-    fn guess_kind(&self, n_rows: u64, name: &str) -> Guess {
+    fn guess_kind(&self, name: &str) -> Guess {
         let numeric = self.is_numeric();
         match self.asked.told {
             _ if self.n_values == 0 => Guess::Leave("it has no values".to_owned()),
@@ -453,39 +492,44 @@ impl Profile {
                 Guess::Problem(self.infinite_row, "the number is infinite; write missing values as an empty field".to_owned())
             }
             None if self.many_numbers || (numeric && !self.any_padded) => match self.numeric_kind() {
-                Kind::Count | Kind::Continuous if self.whole_numbers() && self.numbers_identify(name) => {
+                Kind::Count | Kind::Continuous if self.numbers_identify(name) => {
                     let (least, largest) = self.whole_range();
-                    let (least, largest) = (number_text(least), number_text(largest));
+                    let range = if largest < 1e15 {
+                        format!("from {} to {}", number_text(least), number_text(largest))
+                    } else {
+                        format!("of up to {} digits", largest.log10().floor() + 1.0)
+                    };
                     Guess::Leave(format!(
-                        "it looks like an identifier (whole numbers from {least} to {largest} that hardly ever repeat); set its kind if it is a variable"
+                        "it looks like an identifier (whole numbers {range} that hardly ever repeat); {}",
+                        if_variable(name)
                     ))
                 }
                 kind => Guess::Kind(kind),
             },
             None if !self.many_labels && self.is_logical() => Guess::Kind(logical()),
-            None => self.text_kind(n_rows),
+            None => self.text_kind(name),
         }
     }
 
-    fn text_kind(&self, n_rows: u64) -> Guess {
+    fn text_kind(&self, name: &str) -> Guess {
         let labels = if self.many_labels { Vec::new() } else { self.labels() };
-        let is_identifier = labels.len() > IDENTIFIER_LABELS && labels.len() as u64 > n_rows / 2;
-        if !self.many_labels && (!is_identifier || self.asked.min_count > 1) {
+        let is_identifier = labels.len() > IDENTIFIER_LABELS && labels.len() as u64 > self.n_values / 2;
+        let are_dates = self.holds_dates() && (self.many_labels || labels.len() > CATEGORY_LIMIT);
+        if !self.many_labels && !are_dates && (!is_identifier || self.asked.min_count > 1) {
             return categorical(labels);
         }
         let example = String::from_utf8_lossy(self.example());
         let example = Shortened(&example);
         let n_labels = if self.many_labels { format!("over {LABEL_LIMIT}") } else { labels.len().to_string() };
-        Guess::Leave(if self.all_dates && !self.longer_are_numbers {
+        Guess::Leave(if are_dates {
             format!("it holds dates or times ({example:?}); to use them write numbers, such as days or years")
         } else if self.commas.are_mixed() && self.longer_are_numbers {
             format!("it has numbers with decimal commas and with decimal points ({example:?}); write them all the same way")
-        } else if let Some(problem) = nearly_numbers(&labels) {
+        } else if let Some(problem) = nearly_numbers(&labels, name) {
             problem
         } else {
-            format!(
-                "it looks like an identifier ({n_labels} different labels in {n_rows} rows); set its kind if it is a variable"
-            )
+            let what = if are_sentences(&labels) { "free text" } else { "an identifier" };
+            format!("it looks like {what} ({n_labels} different labels in {} cells); {}", self.n_values, if_variable(name))
         })
     }
 
@@ -495,20 +539,15 @@ impl Profile {
         digits.fold(self.range, |(least, largest), digit| (least.min(digit), largest.max(digit)))
     }
 
-    /// Whether whole numbers name rows rather than count something: they hardly ever repeat, and are as close together as
-    /// numbers of rows, or as long as ids are, or their column is called so.
+    /// Whether whole numbers name rows rather than count or measure something.
     fn numbers_identify(&self, name: &str) -> bool {
-        const LONG_ID: f64 = 100_000.0;
-        if self.n_values <= IDENTIFIER_LABELS as u64 {
+        if self.n_values <= IDENTIFIER_LABELS as u64 || self.any_negative || !(self.all_whole || self.whole_numbers()) {
             return false;
         }
-        let mean_count =
-            if self.many_numbers { self.sample.mean_count() } else { self.n_values as f64 / self.values().len() as f64 };
+        let values = if self.many_numbers { self.sample.values() } else { self.values() };
         let (least, largest) = self.whole_range();
-        let is_numbering = largest - least < self.n_values as f64 * 1.1;
-        let digits = |value: f64| value.abs().max(1.0).log10().floor();
-        let are_long = least >= LONG_ID && digits(least) == digits(largest);
-        mean_count <= IDENTIFIER_REPEATS && (is_numbering || are_long || is_id_name(name))
+        let increase = self.order.is_some();
+        WholeNumbers { n_values: self.n_values, values: &values, least, largest, increase }.identify(name)
     }
 
     /// Whether all numbers are whole and none is negative.
@@ -576,39 +615,20 @@ fn categorical(labels: Vec<(String, u64)>) -> Guess {
     Guess::Kind(Kind::Categorical { labels: labels.into_iter().map(|(label, _)| label).collect() })
 }
 
-/// Says why a column is not one of numbers, if most of its cells are numbers, or are with their signs of currency or percent.
-fn nearly_numbers(labels: &[(String, u64)]) -> Option<String> {
-    let is_number = |text: &str| number(text.as_bytes()).is_some() || written_number::written(text.as_bytes()).is_some();
-    let cells = |is: &dyn Fn(&str) -> bool| labels.iter().filter(|(label, _)| is(label)).map(|it| it.1).sum::<u64>();
-    let all = cells(&|_| true);
-    let plain = cells(&is_number);
-    let is_sign = |c: char| matches!(c, '$' | '€' | '£' | '¥' | '%' | '<' | '>' | '~' | '≤' | '≥' | ' ');
-    let with_sign = |text: &str| text.contains(is_sign) && is_number(text.trim_matches(is_sign));
-    let example = |is: &dyn Fn(&str) -> bool| labels.iter().map(|it| it.0.as_str()).find(|label| is(label)).map(str::to_owned);
-    if 2 * (plain + cells(&with_sign)) > all && cells(&with_sign) > 0 {
-        let text = example(&with_sign)?;
-        return Some(format!("it has numbers with signs, such as {:?}; write plain numbers", Shortened(&text)));
-    }
-    if 2 * plain > all {
-        let text = example(&|text| !is_number(text))?;
-        let share = 100.0 * plain as f64 / all as f64;
-        return Some(format!(
-            "{share:.0}% of its cells are numbers, but others are not, such as {:?}; write missing values as empty fields, or set its kind",
-            Shortened(&text)
-        ));
-    }
-    None
+/// Whether most labels are long and have words in them.
+fn are_sentences(labels: &[(String, u64)]) -> bool {
+    labels.iter().map(|it| it.0.len()).sum::<usize>() > LONG_TEXT * labels.len()
+        && 2 * labels.iter().filter(|it| it.0.contains(' ')).count() > labels.len()
 }
 
-/// Whether a column is called as columns of ids are.
-pub(super) fn is_id_name(name: &str) -> bool {
-    let lower = name.trim().to_lowercase();
-    if matches!(lower.as_str(), "rownames" | "row names" | "row_names" | "unnamed: 0" | "seqn" | "caseid" | "subjid") {
-        return true;
-    }
-    let last_word = lower.rsplit(['_', ' ', '.', '-']).next().unwrap_or_default();
-    let ends_in_id = name.len() > 2 && (name.ends_with("Id") || name.ends_with("ID"));
-    ends_in_id || matches!(last_word, "id" | "ids" | "uid" | "uuid" | "guid" | "key" | "rowid" | "index" | "nr" | "idx")
+/// How to keep a column that is left out.
+fn if_variable(name: &str) -> String {
+    format!("if it is a variable, say which kind ({})", told(name, "KIND"))
+}
+
+/// Whether a number of a file that stores numbers is a whole one of up to 64 bits, be it rounded.
+fn is_long_whole(value: f64) -> bool {
+    value.fract() == 0.0 && (0.0..2e19).contains(&value)
 }
 
 fn logical() -> Kind {
@@ -624,7 +644,7 @@ fn late_text(text: &[u8]) -> String {
     let shown = String::from_utf8_lossy(text);
     format!(
         "{:?} is not a number, but the many values above it are; correct it, write a missing value as an empty field, or \
-         give the column the kind categorical or ignore",
+         say what the column is (`read.kind` NAME=categorical or NAME=ignore)",
         Shortened(&shown)
     )
 }

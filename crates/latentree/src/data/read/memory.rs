@@ -244,7 +244,7 @@ fn infer(
     }
     let mut profile = Profile::new(Asked { told: told.kind, min_count, prefers_comma: false });
     values.visit(|row, cell| profile.observe(row, cell)).map_err(|(row, problem)| Error::data(place(Some(row)), problem))?;
-    let (guess, joined) = profile.guess(n_rows, name);
+    let (guess, joined) = profile.guess(name);
     match guess {
         Guess::Leave(reason) => Ok((Verdict::Leave(reason), None)),
         Guess::Kind(kind) => {

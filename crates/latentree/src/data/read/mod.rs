@@ -36,6 +36,7 @@ mod events;
 mod events_like;
 mod group;
 mod histogram;
+mod identifier;
 mod infer;
 mod inheritance;
 mod input;
@@ -44,6 +45,8 @@ mod items;
 mod kept;
 mod libsvm;
 mod memory;
+mod missing_values;
+mod nearly;
 mod notes;
 mod options;
 mod overrides;
@@ -53,12 +56,15 @@ mod rare;
 mod resolution;
 mod rolled_table;
 mod rollup;
+mod sentinel;
+mod signed_number;
 mod sparse;
 #[cfg(feature = "columnar")]
 mod stream;
 mod table;
 mod text;
 mod times;
+mod told;
 mod unseen;
 mod written_number;
 
@@ -84,6 +90,7 @@ pub use rare::OTHER_LABEL;
 pub use stream::{Look, LookOptions, Looked, Reading, RecordBatches, StreamRows};
 pub use text::{DocumentLimit, DocumentNames, StopList, StopWords, TextOptions};
 pub use times::TimeFilter;
+pub(crate) use told::told as kind_option;
 pub use unseen::{Unseen, UnseenColumns, UnseenLabels, UnseenName, UnseenPolicy};
 
 use self::clinical::Settled;
@@ -267,13 +274,14 @@ fn open_source(path: &Path, source: Source, options: &ReadOptions, split: Option
         Opened::Sparse(sparse) => sparse,
         Opened::Table(table) if options.events.is_some() => events::open(table, &input, options, split)?,
         Opened::Table(table) => {
-            if options.times.is_set() {
-                return Err(Error::option("read.since", "only events have times; name their columns with `read.events`"));
-            }
+            options.times.refuse()?;
             let (reader, plan, n_rows) = DenseReader::open(table, input, options)?;
             return Ok(Reader::new(path, source, plan, Body::Dense(Box::new(reader)), n_rows, false));
         }
     };
+    if options.events.is_none() {
+        options.times.refuse()?;
+    }
     let sparse = items::refined(sparse, &input, options)?;
     let n_rows = sparse.scan.n_rows;
     let (reader, plan) = SparseReader::open(sparse, input, options)?;

@@ -5,6 +5,7 @@ use super::infer::Profile;
 use super::options::KindOverride;
 use super::overrides::Told;
 use super::plan::Columns;
+use super::told::{na, told};
 use crate::error::{Error, Result, Shortened};
 
 /// Columns that a note names; of more it says how many.
@@ -16,6 +17,8 @@ pub(super) struct Notes {
     notes: Vec<String>,
     perhaps_counts: Vec<String>,
     binarised: Vec<String>,
+    /// Columns by the numbers that may mean missing in them, in order.
+    missing_codes: Vec<(Vec<i64>, Vec<String>)>,
 }
 
 impl Notes {
@@ -27,9 +30,10 @@ impl Notes {
         let Some(LooksLike { id, code, is_certain }) = look.and_then(|look| look.verdict(columns.names)) else { return Ok(()) };
         let (id, code) = (&columns.names[id], &columns.names[code]);
         let problem = format!(
-            "this looks like events, one per line: column {:?} repeats its ids and {:?} holds codes; add `read.events` {id},{code} to get one row per id, or set the kinds of the columns (`read.kind` {id}=ignore)",
+            "this looks like events, one per line: column {:?} repeats its ids and {:?} holds codes; add `read.events` {id},{code} to get one row per id, or say what the columns are, such as {}",
             Shortened(id),
-            Shortened(code)
+            Shortened(code),
+            told(id, "ignore")
         );
         if is_certain {
             return Err(Error::data(columns.place.clone(), problem));
@@ -39,16 +43,22 @@ impl Notes {
     }
 
     /// Adds a column that is a variable.
-    pub(super) fn add(&mut self, name: &str, profile: &Profile, n_rows: u64, told: &Told, joined: Option<String>) {
+    pub(super) fn add(&mut self, name: &str, profile: &Profile, n_rows: u64, by_user: &Told, joined: Option<String>) {
         let name = Shortened(name);
-        if told.kind.is_none() {
-            self.notes.extend(profile.oddities(n_rows).into_iter().map(|oddity| format!("column {name:?} {oddity}")));
+        if by_user.kind.is_none() {
+            self.notes.extend(profile.oddities(n_rows, name.0).into_iter().map(|oddity| format!("column {name:?} {oddity}")));
+            let codes = profile.missing_codes();
+            match self.missing_codes.iter_mut().find(|it| it.0 == codes) {
+                Some((_, columns)) => columns.push(name.0.to_owned()),
+                None if codes.is_empty() => {}
+                None => self.missing_codes.push((codes, vec![name.0.to_owned()])),
+            }
             if profile.perhaps_counts() {
-                self.perhaps_counts.push(format!("{name:?}"));
+                self.perhaps_counts.push(name.0.to_owned());
             }
         }
-        if told.kind == Some(KindOverride::Binary) && told.labels.is_none() && profile.is_binarised() {
-            self.binarised.push(format!("{name:?}"));
+        if by_user.kind == Some(KindOverride::Binary) && by_user.labels.is_none() && profile.is_binarised() {
+            self.binarised.push(name.0.to_owned());
         }
         self.joined(name.0, joined);
     }
@@ -59,14 +69,30 @@ impl Notes {
     }
 
     pub(super) fn finish(mut self) -> Vec<String> {
-        if let Some(columns) = listed(&self.perhaps_counts) {
+        let any_of = |names: &[String]| if let [name] = names { name.clone() } else { "NAME".to_owned() };
+        for (codes, names) in &self.missing_codes {
+            let codes: Vec<String> = codes.iter().map(i64::to_string).collect();
+            let shown = match codes.split_last() {
+                Some((last, others @ [_, ..])) => format!("{} and {last}", others.join(", ")),
+                _ => codes.join(""),
+            };
+            let (have, each) = if names.len() == 1 { ("has", "") } else { ("have", " for each") };
+            let columns = listed(names).unwrap_or_default();
+            let option = na(&any_of(names), &codes.join(","));
             self.notes.push(format!(
-                "{columns}: a few whole numbers from 0 up are read as labels; if they are counts, say so (kind count)"
+                "{columns} {have} values far from the others ({shown}), which may mean missing; if so, add {option}{each}"
             ));
         }
+        if let Some(columns) = listed(&self.perhaps_counts) {
+            let count = told(&any_of(&self.perhaps_counts), "count");
+            self.notes
+                .push(format!("{columns}: a few whole numbers from 0 up are read as labels; if they are counts, add {count}"));
+        }
         if let Some(columns) = listed(&self.binarised) {
+            let name = any_of(&self.binarised);
+            let (categorical, count) = (told(&name, "categorical"), told(&name, "count"));
             self.notes.push(format!(
-                "{columns}: as binary, every number above 0 counts as 1; use kind categorical or count to tell them apart"
+                "{columns}: as binary, every number above 0 counts as 1; use {categorical} or {count} to tell them apart"
             ));
         }
         self.notes
@@ -75,7 +101,8 @@ impl Notes {
 
 /// The first of some columns, and how many more there are; nothing of none.
 fn listed(names: &[String]) -> Option<String> {
-    let shown = names[..names.len().min(SHOWN)].join(", ");
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("{:?}", Shortened(name))).collect();
+    let shown = shown.join(", ");
     match names.len() {
         0 => None,
         1 => Some(format!("column {shown}")),

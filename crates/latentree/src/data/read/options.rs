@@ -81,6 +81,9 @@ pub struct ReadOptions {
     pub schema_file: Option<PathBuf>,
     /// Kinds by column name; `*` is every column that is not named.
     pub kinds: Vec<(String, KindOverride)>,
+    /// Values of tables that mean missing, by column name; `*` is every column but ids and weights. Numbers are missing however they are
+    /// written.
+    pub na: Vec<(String, String)>,
     /// A CSV file `item,group` that joins columns into vector-valued variables.
     pub group: Option<PathBuf>,
     /// The columns of that file that hold the item and the group; otherwise those called `item` and `group`, or the two it has.
@@ -132,6 +135,7 @@ impl Default for ReadOptions {
             schema: None,
             schema_file: None,
             kinds: Vec::new(),
+            na: Vec::new(),
             group: None,
             group_columns: None,
             rollup: None,
@@ -202,6 +206,25 @@ impl ReadOptions {
     #[must_use]
     pub fn kind(mut self, name: impl Into<String>, kind: KindOverride) -> Self {
         self.kinds.push((name.into(), kind));
+        self
+    }
+
+    /// Says that a value of a column means missing; `*` is every column.
+    ///
+    /// # Example
+    /// ```
+    /// use latentree::data::{self, ReadOptions};
+    /// let dir = tempfile::tempdir()?;
+    /// let path = dir.path().join("people.csv");
+    /// std::fs::write(&path, "age,smokes\n31.5,0\n99,1\n42.5,unknown\n")?;
+    /// let options = ReadOptions::default().na("age", "99").na("*", "unknown");
+    /// let reader = data::open(&path, &options)?;
+    /// assert_eq!(reader.schema().columns()[1].kind, data::Kind::binary());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn na(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.na.push((name.into(), value.into()));
         self
     }
 

@@ -1,6 +1,7 @@
 //! A dense table whose columns are rolled up: 0/1 columns of a group say whether any of them is 1, counts are added.
 
 use super::cell::{Cell, CellSink, count_problem};
+use super::missing_values::MissingValues;
 use super::rollup::Rollup;
 use super::table::Table;
 use super::written_number::NumberReader;
@@ -12,6 +13,8 @@ const CHUNK_ROWS: usize = 4096;
 pub(super) struct RolledTable {
     inner: Table,
     rollup: Rollup,
+    /// Of the columns of the file, those of groups.
+    missing: MissingValues,
     /// For each column that remains, whether its members are only 0 and 1.
     is_presence: Vec<bool>,
     numbers: NumberReader,
@@ -22,6 +25,7 @@ pub(super) struct RolledTable {
 struct RollingSink<'a, S> {
     sink: &'a mut S,
     rollup: &'a Rollup,
+    missing: &'a MissingValues,
     is_presence: &'a [bool],
     numbers: &'a mut NumberReader,
     first_row: u64,
@@ -35,7 +39,7 @@ impl<S: CellSink> CellSink for RollingSink<'_, S> {
         if !self.rollup.is_group[target] {
             return self.sink.cell(row, target, cell);
         }
-        let value = member(self.numbers, cell, &self.rollup.names[target])?;
+        let value = member(self.numbers, self.missing.read(column, cell), &self.rollup.names[target])?;
         let at = (row - self.first_row) as usize;
         let rows = &mut self.values[target];
         if at >= rows.len() {
@@ -73,6 +77,7 @@ fn refused(group: &str) -> String {
 /// Finds groups with other values than 0 and 1.
 struct PresenceSink<'a> {
     rollup: &'a Rollup,
+    missing: &'a MissingValues,
     numbers: &'a mut NumberReader,
     is_presence: Vec<bool>,
 }
@@ -81,7 +86,7 @@ impl CellSink for PresenceSink<'_> {
     fn cell(&mut self, _row: u64, column: usize, cell: Cell<'_>) -> Result<(), String> {
         let target = self.rollup.targets[column].map(|target| target as usize).filter(|&target| self.rollup.is_group[target]);
         if let Some(target) = target {
-            let value = member(self.numbers, cell, &self.rollup.names[target])?;
+            let value = member(self.numbers, self.missing.read(column, cell), &self.rollup.names[target])?;
             self.is_presence[target] &= value.is_nan() || value == 0.0 || value == 1.0;
         }
         Ok(())
@@ -90,18 +95,19 @@ impl CellSink for PresenceSink<'_> {
 
 impl RolledTable {
     /// Looks through the members of groups once.
-    pub(super) fn new(mut inner: Table, rollup: Rollup) -> Result<Self> {
+    pub(super) fn new(mut inner: Table, rollup: Rollup, missing: MissingValues) -> Result<Self> {
         let mut numbers = NumberReader::new(None, inner.prefers_comma());
         let wanted: Vec<bool> =
             rollup.targets.iter().map(|target| target.is_some_and(|target| rollup.is_group[target as usize])).collect();
         inner.project(&wanted, &vec![false; wanted.len()])?;
-        let mut sink = PresenceSink { rollup: &rollup, numbers: &mut numbers, is_presence: vec![true; rollup.names.len()] };
+        let is_presence = vec![true; rollup.names.len()];
+        let mut sink = PresenceSink { rollup: &rollup, missing: &missing, numbers: &mut numbers, is_presence };
         while inner.read_rows(CHUNK_ROWS, &mut sink)? > 0 {}
         let is_presence = sink.is_presence;
         let n_columns = rollup.targets.len();
         inner.project(&vec![true; n_columns], &vec![false; n_columns])?;
         inner.rewind()?;
-        Ok(Self { inner, rollup, is_presence, numbers, next_row: 0 })
+        Ok(Self { inner, rollup, missing, is_presence, numbers, next_row: 0 })
     }
 
     pub(super) fn inner(&self) -> &Table {
@@ -117,6 +123,7 @@ impl RolledTable {
         let mut rolling = RollingSink {
             sink,
             rollup: &self.rollup,
+            missing: &self.missing,
             is_presence: &self.is_presence,
             numbers: &mut self.numbers,
             first_row: self.next_row,

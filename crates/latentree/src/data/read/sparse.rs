@@ -265,8 +265,9 @@ impl Scan {
     pub(super) fn check_columns(&self, place: Place, n_columns: u64) -> Result<()> {
         let limit = FREE_COLUMNS.saturating_add(self.n_cells.saturating_mul(16)).min(u64::from(u32::MAX - 1));
         if n_columns > limit {
-            let problem =
-                format!("{n_columns} columns are claimed but only {} cells are stored; is the size right?", self.n_cells);
+            let cells = crate::counted(self.n_cells, "cell");
+            let are = if self.n_cells == 1 { "is" } else { "are" };
+            let problem = format!("{n_columns} columns are claimed but only {cells} {are} stored; is the size right?");
             return Err(Error::data(place, problem));
         }
         Ok(())
@@ -343,6 +344,10 @@ impl SparseReader {
             let problem =
                 "it merges the labels of a table; the columns of a sparse file or of events are numbers, or present or not";
             return Err(Error::option("read.min_count", problem));
+        }
+        if !options.na.is_empty() {
+            let problem = "it names values of the columns of a table; sparse files, events and text have none that mean missing";
+            return Err(Error::option("read.na", problem));
         }
         if scan.n_rows == 0 {
             return Err(Error::data(input.place(), "no rows"));

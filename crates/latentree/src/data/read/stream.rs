@@ -359,7 +359,7 @@ impl Look {
             };
             let Some(stored) = profile else { return Ok(Verdict::Leave(unusable.unwrap_or_default())) };
             let mut profile = Profile::from_stored(Asked { told: told.kind, min_count, prefers_comma: false }, stored);
-            let (guess, joined) = profile.guess(n_rows, &name);
+            let (guess, joined) = profile.guess(&name);
             match guess {
                 Guess::Leave(reason) => Ok(Verdict::Leave(reason)),
                 Guess::Kind(kind) => {

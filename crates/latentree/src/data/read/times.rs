@@ -21,6 +21,18 @@ impl TimeFilter {
         self.since.is_some() || self.until.is_some()
     }
 
+    /// Refuses all of this for data that have no times.
+    pub(super) fn refuse(&self) -> Result<()> {
+        let given =
+            [("read.time", self.column.is_some()), ("read.since", self.since.is_some()), ("read.until", self.until.is_some())];
+        match given.iter().find(|it| it.1) {
+            Some((option, _)) => {
+                Err(Error::option(*option, "only events have times; name their columns with `read.events`, or leave it out"))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The bounds, checked; `None` if there are none.
     pub(super) fn bounds(&self) -> Result<Option<Bounds>> {
         let bound = |option: &str, text: &Option<String>| match text {

@@ -4,6 +4,7 @@
 //! separator (`1,234,567`, `1,234.5`), that decides; else commas are decimal in files that are not separated by commas.
 
 use super::cell::{Cell, is_missing, number};
+use super::signed_number::unsigned;
 use crate::error::Shortened;
 
 /// What a text that is not a plain number implies about the commas of its column.
@@ -224,6 +225,10 @@ impl NumberReader {
     fn read_written(&mut self, text: &[u8]) -> Result<f64, String> {
         if is_missing(text) {
             return Ok(f64::NAN);
+        }
+        if let Some(number) = unsigned(text) {
+            let read = self.read(Cell::Text(number.text))?;
+            return Ok(number.signed(read));
         }
         let is_comma = match written(text) {
             Some(Written::DecimalComma) => true,

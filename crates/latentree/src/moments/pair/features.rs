@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::layout::{Layout, Map};
 use crate::data::{Batch, Block, ColumnData, Kind, MISSING_CODE, MISSING_CODE8, SparseRows};
 use crate::error::{Error, Place, Result};
+use crate::named::counted;
 
 /// Rows of a sparse batch that one task checks.
 const SURVEY_ROWS: usize = 4096;
@@ -95,7 +96,7 @@ fn survey_dense(batch: &Batch, columns: &[ColumnData], layout: &Layout, shifts: 
 
 fn survey_column(batch: &Batch, data: &ColumnData, layout: &Layout, ix: usize) -> Result<ColumnSurvey, (usize, String)> {
     if data.len() != batch.n_rows {
-        return Err((0, format!("{} cells in a batch of {} rows", data.len(), batch.n_rows)));
+        return Err((0, format!("{} in a batch of {}", counted(data.len() as u64, "cell"), counted(batch.n_rows as u64, "row"))));
     }
     let kind = &layout.schema.columns()[ix].kind;
     let mut survey = ColumnSurvey::default();
@@ -128,7 +129,7 @@ fn survey_column(batch: &Batch, data: &ColumnData, layout: &Layout, ix: usize) -
         ColumnData::Reals(cells) => {
             let limit = largest(layout.degree);
             if let Some(row) = cells.iter().position(|value| value.abs() > limit) {
-                return Err((row, format!("the number {} is too large for its moments; rescale the column", cells[row])));
+                return Err((row, format!("the number {:?} is too large for its moments; rescale the column", cells[row])));
             }
             let (mut sum, mut count) = (0.0, 0_u64);
             for value in cells.iter().filter(|value| !value.is_nan()) {

@@ -411,7 +411,7 @@ fn cells_that_cannot_be_used_are_refused_with_their_place() {
     refused(with(1, ColumnData::Codes(vec![7, 2])), "row 11, column \"x1\": code 7");
     refused(with(2, ColumnData::Reals(vec![0.0, f64::INFINITY])), "row 12, column \"x2\"");
     refused(with(2, ColumnData::Codes8(vec![0, 0])), "storage");
-    refused(with(2, ColumnData::Reals(vec![0.0])), "1 cells");
+    refused(with(2, ColumnData::Reals(vec![0.0])), "1 cell in a batch");
     refused(batch(Block::Dense(columns()[..2].to_vec())), "2 columns");
     refused(Batch { weights: Some(vec![1.0, -1.0]), ..batch(Block::Dense(columns())) }, "row 12: weight");
     refused(Batch { weights: Some(vec![1.0]), ..batch(Block::Dense(columns())) }, "weights");

@@ -146,7 +146,7 @@ fn strange_endings(base: &Path, strange: &[PathBuf], files: &[PathBuf]) -> Strin
     let ending = files.first().map_or_else(|| "csv".to_owned(), |file| file::ending(file));
     let example = base.join("**").join(format!("*.{ending}"));
     format!(
-        "{count} {what} no table extension (.csv, .tsv, .parquet, .arrow, .feather): {}{more}; move what is no data elsewhere, or say \
+        "{count} {what} no table extension (.csv, .tsv, .parquet, .arrow, .feather): {}{more}; move other files elsewhere, or say \
          which files are, such as '{}'",
         shown.join(", "),
         example.display()

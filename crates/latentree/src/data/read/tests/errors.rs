@@ -114,7 +114,7 @@ fn a_header_is_not_believed_beyond_what_the_file_stores() {
     let plain = ReadOptions::default();
     let market = |sizes: &str| format!("%%MatrixMarket matrix coordinate real general\n{sizes} 1\n1 1 0.5\n");
     refuse("t.mtx", market("10000000 1000000"), &plain, &["10000000 rows are claimed but only 1 entries"]);
-    refuse("t.mtx", market("10 1000000"), &plain, &["1000000 columns are claimed but only 1 cells"]);
+    refuse("t.mtx", market("10 1000000"), &plain, &["1000000 columns are claimed but only 1 cell is stored"]);
     refuse("t.svm", "1 1000000:1\n", &plain, &["1000000 columns are claimed"]);
     let fixture = Fixture::new("t.mtx", market("1000 100000"));
     assert_eq!(fixture.open(&plain).unwrap().schema().columns().len(), 100_000);

@@ -60,15 +60,18 @@ fn columns_that_are_nearly_numbers_say_so() {
     assert_eq!((kind_names(&reader), reader.warnings().len()), (vec!["continuous", "binary"], 0), "{:?}", reader.warnings());
     for (odd, distinct, expected) in [
         ("unknown", 200, "86% of its cells are numbers, but others are not, such as \"unknown\""),
-        ("<5", 200, "it has numbers with signs, such as \"<5\""),
+        ("<5", 200, "it has numbers with symbols, such as \"<5\""),
         ("-", 20, "is read as labels: 86% of its cells are numbers, but others are not, such as \"-\""),
     ] {
         let reader = open(column(odd, distinct));
         assert!(reader.warnings().iter().any(|it| it.contains(expected)), "{odd}: {:?}", reader.warnings());
     }
-    let money = (0..200).fold("x,y\n".to_owned(), |text, row| text + &format!("$ {row}.{:02},{}\n", row % 100, row % 2));
+    let money = (0..200).fold("x,y\n".to_owned(), |text, row| text + &format!("{row}.{:02} kg,{}\n", row % 100, row % 2));
     let reader = open(money);
-    assert!(reader.warnings()[0].contains("numbers with signs, such as \"$ 0.00\"; write plain"), "{:?}", reader.warnings());
+    assert!(reader.warnings()[0].contains("looks like an identifier"), "{:?}", reader.warnings());
+    let mixed = (0..200).fold("x,y\n".to_owned(), |text, row| text + &format!("{}{row}.5,{}\n", ["$", "€"][row % 2], row % 3));
+    let reader = open(mixed);
+    assert!(reader.warnings()[0].contains("numbers with symbols, such as \"$0.5\"; write plain"), "{:?}", reader.warnings());
 }
 
 #[test]

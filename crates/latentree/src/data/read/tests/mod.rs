@@ -6,6 +6,7 @@ mod encodings;
 mod errors;
 mod formats;
 mod inference;
+mod meaning;
 mod parts;
 mod real_data;
 mod round_trip;

@@ -109,7 +109,7 @@ fn small_counts_stay_counts_and_answers_stay_labels() {
     (0..1000).for_each(|row| text += &format!("{},{},{}\n", columns[0][row], columns[1][row], columns[2][row]));
     let reader = Fixture::new("t.csv", text).open(&ReadOptions::default()).unwrap();
     assert_eq!(kind_names(&reader), ["count", "categorical", "categorical"]);
-    let notes: Vec<&String> = reader.warnings().iter().filter(|note| note.contains("kind count")).collect();
+    let notes: Vec<&String> = reader.warnings().iter().filter(|note| note.contains("add `read.kind` rare=count")).collect();
     assert!(notes.len() == 1 && notes[0].contains("\"rare\"") && !notes[0].contains("\"answer\""), "{notes:?}");
 }
 
