@@ -78,6 +78,8 @@ pub(super) struct Feature {
     pub(super) node: NodeIx,
     column: String,
     values: Values,
+    /// The values of labels that may be amounts.
+    order: Option<Vec<f64>>,
     /// Outcomes (labels or intervals) by state.
     n_outcomes: usize,
     outcomes: Vec<f64>,
@@ -121,8 +123,9 @@ impl Feature {
             }
         };
         let values = means.unwrap_or_else(|| labels(&column.kind));
-        let mut feature = Self { node, column: column.name.clone(), values, n_outcomes, outcomes };
-        if let Some(order) = values_of(&column.kind).filter(|order| feature.is_amount(order, prior)) {
+        let order = values_of(&column.kind).filter(|order| order.len() >= MIN_ORDERED && order.len() == n_outcomes);
+        let mut feature = Self { node, column: column.name.clone(), values, order, n_outcomes, outcomes };
+        if let Some(order) = feature.order.clone().filter(|order| feature.is_amount(order, prior)) {
             feature.values = Values::Amounts(order);
         }
         feature
@@ -132,19 +135,14 @@ impl Feature {
     /// distribution up or down, and some state shifts its mean clearly. Codes of a list of categories do not. All states of the hidden node
     /// are looked at, so that all speak of the column in the same way.
     fn is_amount(&self, values: &[f64], prior: &[f64]) -> bool {
-        if values.len() < MIN_ORDERED || values.len() != self.n_outcomes {
-            return false;
-        }
         let all = self.mixed(prior);
         let deviation = deviation(&all, values, None);
-        let mut order: Vec<usize> = (0..values.len()).collect();
-        order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
         let mut is_clear = false;
         for state in 0..prior.len() {
             let Some(([inside, outside], _)) = split(prior, &|it| it == state) else { continue };
             let (here, there) = (self.mixed(&inside), self.mixed(&outside));
             let differing = 0.5 * here.iter().zip(&there).map(|(a, b)| (a - b).abs()).sum::<f64>();
-            if differing >= CLEAR_DIFFERENCE && !is_shift(&here, &there, &order) {
+            if differing >= CLEAR_DIFFERENCE && !is_shift(&here, &there, values) {
                 return false;
             }
             is_clear |= (dot(&here, values) - dot(&there, values)).abs() >= CLEAR_SHIFT * deviation && deviation > 0.0;
@@ -199,6 +197,21 @@ impl Feature {
         Some(tell(Some(labels[label].clone()), None, here[label], there[label]))
     }
 
+    /// The same for a label: a column that these states together shift up or down is named as such, even if single states are told by
+    /// shares.
+    pub(super) fn difference_for_label(&self, prior: &[f64], is_inside: &dyn Fn(usize) -> bool) -> Option<Difference> {
+        let told = self.difference(prior, is_inside)?;
+        let (Some(values), Some(([inside, outside], _))) = (&self.order, split(prior, is_inside)) else { return Some(told) };
+        let (here, there) = (self.mixed(&inside), self.mixed(&outside));
+        let deviation = deviation(&self.mixed(prior), values, None);
+        let (inside, outside) = (dot(&here, values), dot(&there, values));
+        let is_clear = (inside - outside).abs() >= CLEAR_SHIFT * deviation && deviation > 0.0;
+        if !is_clear || !is_shift(&here, &there, values) {
+            return Some(told);
+        }
+        Some(Difference { value: None, is_mean: true, inside, outside, deviation: Some(deviation), ..told })
+    }
+
     /// Returns whether the described value is as high in each of these states as in any other.
     pub(super) fn rises_in_each(&self, prior: &[f64], told: &Difference, inside: &std::ops::Range<usize>) -> bool {
         let value = |state: usize| match &self.values {
@@ -206,10 +219,11 @@ impl Feature {
             Values::Amounts(values) => dot(self.inside(state), values),
             Values::Labels { labels, event } => {
                 let row = self.inside(state);
-                match (&told.value, event) {
-                    (Some(value), _) => labels.iter().position(|label| label == value).map_or(0.0, |label| row[label]),
-                    (None, Some(event)) => row[*event],
-                    (None, None) => 0.0,
+                match (&told.value, event, &self.order) {
+                    (Some(value), ..) => labels.iter().position(|label| label == value).map_or(0.0, |label| row[label]),
+                    (None, Some(event), _) => row[*event],
+                    (None, None, Some(values)) => dot(row, values),
+                    (None, None, None) => 0.0,
                 }
             }
         };
@@ -245,9 +259,11 @@ fn deviation(weights: &[f64], values: &[f64], variances: Option<&[f64]>) -> f64 
     ((squares + variances.map_or(0.0, |variances| dot(weights, variances))) / total).max(0.0).sqrt()
 }
 
-/// Returns whether `here / there` only rises, or only falls, along this order of labels, up to rare labels and small steps.
-fn is_shift(here: &[f64], there: &[f64], order: &[usize]) -> bool {
+/// Returns whether `here / there` only rises, or only falls, along the values of the labels, up to rare labels and small steps.
+fn is_shift(here: &[f64], there: &[f64], values: &[f64]) -> bool {
     const LEAST: f64 = 1e-3;
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
     let common = order.iter().filter(|&&label| here[label].max(there[label]) >= COMMON);
     let ratios: Vec<f64> = common.map(|&label| (here[label].max(LEAST) / there[label].max(LEAST)).ln()).collect();
     only_rises(ratios.iter().copied()) || only_rises(ratios.iter().rev().copied())

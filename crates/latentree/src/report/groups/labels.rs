@@ -112,7 +112,7 @@ impl About {
         let differences: Vec<(Difference, bool)> = match self {
             Self::States { prior, features, inside } => {
                 let told = |feature: &Feature| {
-                    let told = feature.difference(prior, &|state| inside.contains(&state))?;
+                    let told = feature.difference_for_label(prior, &|state| inside.contains(&state))?;
                     let in_each = feature.rises_in_each(prior, &told, inside);
                     Some((told, in_each))
                 };

@@ -57,7 +57,7 @@ fn codes_of_categories_are_told_by_shares() {
         ],
     );
     let described = Groups::of(&model).all()[0].states[1].description.clone();
-    assert!(described.contains("race=1 80% instead of 10%") && described.contains("work=7 45% instead of 10%"), "{described}");
+    assert!(described.contains("race=1 80% instead of 10%") && described.contains("work=7 45% instead of 5%"), "{described}");
 }
 
 #[test]
@@ -85,6 +85,9 @@ fn all_states_tell_of_a_column_in_the_same_way() {
     let told = told(&model, "answer");
     assert!(told.len() == 3 && told.iter().all(|it| !it.is_mean), "{told:?}");
     assert_eq!(told.iter().map(|it| it.value.as_deref().unwrap()).collect::<Vec<_>>(), ["1", "3", "5"]);
+    // The states above the lowest have more of it together, so the label names the column.
+    let label = Groups::of(&model).all()[0].label.clone();
+    assert!(label == "age · answer" || label == "answer · age", "{label}");
 }
 
 #[test]

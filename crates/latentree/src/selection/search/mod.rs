@@ -140,24 +140,25 @@ impl<'a> Bench<'a> {
         }
         let Some(mut net) = Net::of_model(model, &self.columns) else { return Ok(None) };
         let (independent, marginals) = (Net::independent(&self.columns, self.smoothing.pseudo_count), net.marginals());
+        let mut alone = Vec::new();
         for variable in attached {
-            if let Some(inner) = net.observed.iter().position(|it| *it == Some(variable)) {
-                for node in
-                    (0..net.n_hidden()).filter(|&node| node == inner || net.parent[node] == Some(inner)).collect::<Vec<_>>()
-                {
+            let Some(inner) = net.observed.iter().position(|it| *it == Some(variable)) else {
+                alone.push(variable);
+                continue;
+            };
+            // What hangs on a constant node does not depend on it.
+            for node in 0..net.n_hidden() {
+                if node == inner || net.parent[node] == Some(inner) {
                     net.parent[node] = None;
                     net.table[node].clone_from(&marginals[node]);
                 }
-                let leaves = net.leaf_of.iter_mut().enumerate().filter(|it| *it.1 == inner);
-                let freed: Vec<usize> = leaves.map(|(leaf, at)| (*at = ALONE, leaf).1).collect();
-                for &column in freed.iter().flat_map(|&leaf| &self.columns.of_variable[leaf]) {
-                    net.values[column].clone_from(&independent[column]);
-                }
-            } else {
-                net.leaf_of[variable] = ALONE;
-                for &column in &self.columns.of_variable[variable] {
-                    net.values[column].clone_from(&independent[column]);
-                }
+            }
+            alone.extend((0..net.leaf_of.len()).filter(|&leaf| net.leaf_of[leaf] == inner));
+        }
+        for variable in alone {
+            net.leaf_of[variable] = ALONE;
+            for &column in &self.columns.of_variable[variable] {
+                net.values[column].clone_from(&independent[column]);
             }
         }
         net.prune(&self.columns);
