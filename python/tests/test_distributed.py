@@ -155,7 +155,7 @@ def test_bad_input_is_told():
         fit(b"")
     with pytest.raises(ValueError, match="no answers|none to merge"):
         fit(lambda task: merge([]))
-    with pytest.raises(ValueError, match="not valid latentree task"):
+    with pytest.raises(ValueError, match="not a valid latentree task"):
         fit(lambda task: runner(frame, 1)(task)[:-400])
     with pytest.raises(ValueError, match="schema"):
         fit(runner(frame, 1), schema="{}")

@@ -105,7 +105,7 @@ pub(crate) enum Command {
                       latentree learn --distances d.phy --structure nj -o tree.nwk"
     )]
     Learn(Box<LearnArgs>),
-    /// Find the labels of rows by a classifier, which has a model for each label
+    /// Label rows with a classifier, which holds one model for each label
     #[command(
         after_help = "A classifier is learned with learn --target. Where the target is in DATA, accuracy and confusion matrix are printed.\n\
                             Examples:\n  latentree learn train.csv --target class --structure chain --parameters spectral --hidden-states auto -o classes.json\n  \
@@ -342,12 +342,13 @@ pub(crate) struct ScoreArgs {
 pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Evidence: name=value, comma-separated; may include hidden nodes. Repeat the option for names or values with commas
+    /// Evidence: name=value, comma-separated; may include hidden nodes. A known name may contain "," and "="; repeat the option for
+    /// such names
     #[arg(long, value_name = "A=1,B=x")]
     pub(crate) given: Vec<String>,
-    /// Nodes asked for, by name or label, comma-separated [default: all hidden nodes; all columns of a model without hidden
-    /// states]
-    #[arg(long, value_name = "C,H3", value_delimiter = ',')]
+    /// Nodes asked for, by name or label, comma-separated; repeat the option for names with commas [default: all hidden nodes; all
+    /// columns of a model without hidden states]
+    #[arg(long, value_name = "C,H3")]
     pub(crate) of: Vec<String>,
     /// Print the joint distribution of the nodes instead of one distribution per node
     #[arg(long, conflicts_with = "map")]
@@ -380,7 +381,7 @@ pub(crate) struct InferArgs {
     #[arg(long)]
     pub(crate) impute: bool,
     /// Only these hidden nodes, by name or label, comma-separated [default: all]
-    #[arg(long, value_name = "H1,H2", value_delimiter = ',', conflicts_with = "impute")]
+    #[arg(long, value_name = "H1,H2", conflicts_with = "impute")]
     pub(crate) of: Vec<String>,
 }
 

@@ -30,7 +30,8 @@ pub(crate) struct DataArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) encoding: Option<String>,
     /// Read text as a table of word counts: a document is a row, a word a column. Every file is a document (of a directory, all text
-    /// files in it); see --split and --column. Words are runs of letters, in lower case
+    /// files in it); see --split and --column. Words are runs of letters and digits with at
+    /// least one letter (13th, but not 13), in lower case
     #[arg(long, help_heading = "Reading text")]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) text: bool,

@@ -175,6 +175,11 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
+/// A log-likelihood or criterion: never rounded to a power of ten, so that two models can be compared.
+pub(crate) fn in_full(value: f64) -> String {
+    if value.is_finite() && value.abs() >= 100.0 { format!("{value:.2}") } else { number(value) }
+}
+
 /// A name without control characters, truncated to keep tables readable.
 pub(crate) fn shown(name: &str) -> String {
     const WIDTH: usize = 40;
@@ -182,5 +187,20 @@ pub(crate) fn shown(name: &str) -> String {
     match clean.char_indices().nth(WIDTH) {
         Some((end, _)) => format!("{}…", &clean[..end]),
         None => clean,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_likelihoods_are_never_rounded_to_a_power_of_ten() {
+        assert_eq!(in_full(-8_221_134.52), "-8221134.52");
+        assert_eq!(in_full(-1_234.567), "-1234.57");
+        assert_eq!(
+            (in_full(-0.693_15), in_full(0.0), in_full(f64::NEG_INFINITY)),
+            ("-0.6932".to_owned(), "0".to_owned(), "-inf".to_owned())
+        );
     }
 }

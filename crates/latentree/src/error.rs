@@ -112,7 +112,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A file does not follow its format.
-    #[error("{place}: not valid {format}: {problem}")]
+    #[error("{place}: not {}{format}: {problem}", article(format))]
     Format {
         /// Where.
         place: Box<Place>,
@@ -265,5 +265,24 @@ impl Error {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Self::Cancelled)
+    }
+}
+
+/// "valid", with an article before formats that can be counted.
+fn article(format: &str) -> &'static str {
+    const COUNTED: [&str; 10] =
+        ["model", "classifier", "checkpoint", "task", "pass", "part", "run", "key", "distance matrix", "distance matrix (CSV)"];
+    if COUNTED.iter().any(|counted| format.ends_with(counted)) { "a valid " } else { "valid " }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_that_can_be_counted_have_an_article() {
+        let message = |format: &'static str| Error::format(Place::default(), format, "it is empty").to_string();
+        assert!(message("latentree model").ends_with("not a valid latentree model: it is empty"));
+        assert!(message("CSV").ends_with("not valid CSV: it is empty"));
     }
 }

@@ -85,8 +85,12 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
         writeln!(out, "variables   {all}{}", if all == n_columns { String::new() } else { format!(" ({n_columns} columns)") })?;
         writeln!(out, "missing     {} ({:.2}%)", counted(missing, "cell"), 100.0 * share(missing))?;
         if n_with_zero > 0 {
-            let numeric = if n_with_zero == n_columns as u64 { "" } else { " of numbers" };
-            writeln!(out, "not zero    {}{numeric} ({:.2}%)", counted(nonzero, "cell"), 100.0 * nonzero_share)?;
+            let those = match n_with_zero {
+                it if it == n_columns as u64 => String::new(),
+                1 => " of the column that can be zero".to_owned(),
+                it => format!(" of the {it} columns that can be zero"),
+            };
+            writeln!(out, "not zero    {} ({:.2}%{those})", counted(nonzero, "cell"), 100.0 * nonzero_share)?;
         }
         match weak {
             Some(weak) => writeln!(out, "weak pairs  {} of {} show no significant dependence", weak.weak, weak.pairs)?,

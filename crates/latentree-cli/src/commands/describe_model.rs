@@ -13,7 +13,7 @@ use super::groups::clean;
 use super::{LITTLE_MEMORY, note_unseen, open_model_and_data, open_model_file, refuse_reading, weight_kind};
 use crate::Failure;
 use crate::args::{DescribeArgs, ModelArgs};
-use crate::printer::{Printer, number, shown, table};
+use crate::printer::{Printer, in_full, number, shown, table};
 
 /// Number of variables in the profile of a hidden variable.
 const PROFILE: usize = 6;
@@ -90,11 +90,12 @@ fn write_fit(out: &mut dyn Write, found: &Goodness) -> io::Result<()> {
     writeln!(out, "free parameters      {}", found.free_parameters)?;
     if let Some(fit) = &found.fit {
         let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
+        let total = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), in_full);
         writeln!(out, "rows                 {}", fit.rows)?;
-        writeln!(out, "log-likelihood       {}", value(fit.log_likelihood))?;
+        writeln!(out, "log-likelihood       {}", total(fit.log_likelihood))?;
         writeln!(out, "  per row            {}", value(fit.mean_log_likelihood))?;
-        writeln!(out, "BIC (larger better)  {}", value(fit.bic))?;
-        writeln!(out, "AIC (larger better)  {}", value(fit.aic))?;
+        writeln!(out, "BIC (larger better)  {}", total(fit.bic))?;
+        writeln!(out, "AIC (larger better)  {}", total(fit.aic))?;
     }
     let supports: Vec<f64> = found.edges.iter().filter_map(|edge| edge.support).collect();
     if !supports.is_empty() {
@@ -106,10 +107,10 @@ fn write_fit(out: &mut dyn Write, found: &Goodness) -> io::Result<()> {
 }
 
 fn write(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result<()> {
-    let edges = found.edges.iter().take(most.min(LISTED)).map(|edge| {
-        let strength = edge.mutual_information.map_or_else(|| "–".to_owned(), number);
-        vec![shown(&edge.source), shown(&edge.target), strength]
-    });
+    let told = found.edges.iter().filter_map(|edge| Some((edge, edge.mutual_information?)));
+    let edges = told
+        .take(most.min(LISTED))
+        .map(|(edge, information)| vec![shown(&edge.source), shown(&edge.target), number(information)]);
     let edges: Vec<Vec<String>> = edges.collect();
     if !edges.is_empty() {
         writeln!(out, "\nstrongest edges, by mutual information in nats\n{}", table(&["from", "to", "nats"], edges, 2))?;
@@ -147,7 +148,11 @@ fn write_pairs(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result
             ]
         });
         let header = ["variable", "variable", "nats", "information in data", "in model"];
-        writeln!(out, "\nwhat the log-likelihood of a pair could gain\n{}", table(&header, pairs.collect(), 2))?;
+        writeln!(
+            out,
+            "\npairs by how much better a model of the two alone would fit them, in nats over all rows\n{}",
+            table(&header, pairs.collect(), 2)
+        )?;
     }
     Ok(())
 }

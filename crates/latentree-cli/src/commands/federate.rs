@@ -19,7 +19,7 @@ use super::simulate::read_tree;
 use super::{LITTLE_MEMORY, note_unseen, open_reader, read_options, weight_kind};
 use crate::Failure;
 use crate::federate_args::{AnswerArgs, FederateArgs, FederateCommand, KeygenArgs, NextArgs, StartArgs, StatusArgs};
-use crate::printer::{Printer, number, table};
+use crate::printer::{Printer, in_full, number, table};
 
 pub(crate) fn run(args: &FederateArgs, seed: Option<u64>, printer: &Printer) -> Result<(), Failure> {
     match &args.action {
@@ -256,7 +256,7 @@ fn show(status: &Status, step: &Step, printer: &Printer) -> Result<(), Failure> 
             let (observed, hidden) = (learned.tree().n_observed(), learned.tree().n_hidden());
             writeln!(out, "variables       {observed} observed, {hidden} hidden")?;
             if let Some(log_likelihood) = learned.log_likelihood {
-                writeln!(out, "log-likelihood  {}", number(log_likelihood))?;
+                writeln!(out, "log-likelihood  {}", in_full(log_likelihood))?;
             }
         }
         conclude(status, out)

@@ -6,13 +6,12 @@ use latentree::data::{BatchSource, FileColumn, Schema, TableWriter, Value};
 use latentree::format::{ModelFile, OtherModel};
 use latentree::inference::Inference;
 use latentree::model::LatentTree;
-use latentree::report::find_node;
 use latentree::{Error, NodeIx, Observer, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
 use super::row_table::{RowTable, carrying, check_keep, note_id};
-use super::{note_unseen, open_file_and_data_with};
+use super::{asked, note_unseen, open_file_and_data_with};
 use crate::Failure;
 use crate::args::InferArgs;
 use crate::printer::Printer;
@@ -36,11 +35,7 @@ pub(crate) fn run(args: &InferArgs, seed: u64, printer: &Printer) -> Result<(), 
     };
     note_id(&args.reading, &model, printer);
     let inference = Inference::new(&model);
-    let nodes: Vec<NodeIx> = if args.of.is_empty() {
-        model.hidden().collect()
-    } else {
-        args.of.iter().map(|name| find_node(&model, name.trim())).collect::<Result<_>>()?
-    };
+    let nodes: Vec<NodeIx> = if args.of.is_empty() { model.hidden().collect() } else { asked(&model, &args.of)? };
     if nodes.is_empty() && !args.impute {
         return Err(Error::query("the model has no hidden nodes; use --of to ask for observed ones, or --impute").into());
     }

@@ -24,7 +24,7 @@ use super::{check_page, is_stream, memory, note_unseen, open_data_once, open_mod
 use crate::Failure;
 use crate::args::LearnArgs;
 use crate::learn_options::path_of;
-use crate::printer::{Printer, number};
+use crate::printer::{Printer, in_full, number};
 use crate::signals;
 
 /// Maximum number of nodes of a tree that is printed in full.
@@ -405,7 +405,7 @@ fn show(
         let distance = learned.estimator.map_or(String::new(), |estimator| format!(" on {estimator} distances"));
         writeln!(out, "learned by           {}{distance}", learned.learner)?;
         if let Some(value) = learned.log_likelihood {
-            writeln!(out, "log-likelihood       {}", number(value))?;
+            writeln!(out, "log-likelihood       {}", in_full(value))?;
         }
         if let Some(free) = learned.free_parameters {
             writeln!(out, "free parameters      {free}")?;
@@ -414,7 +414,7 @@ fn show(
             writeln!(out, "clipped rows         {clipped} (estimate not positive, or too small)")?;
         }
         if let Some(bic) = learned.bic {
-            writeln!(out, "BIC (larger better)  {}", number(bic))?;
+            writeln!(out, "BIC (larger better)  {}", in_full(bic))?;
         }
         if let Some(value) = learned.validation {
             writeln!(out, "validation, per row  {}", number(value))?;
@@ -442,6 +442,9 @@ fn show(
         writeln!(out, "seconds              {seconds:.2}")?;
         if let Some(output) = &args.output {
             writeln!(out, "written              {}", output.display())?;
+        }
+        if let Some(page) = &args.report {
+            writeln!(out, "written              {}", page.display())?;
         }
         match &groups {
             Some((model, groups)) => super::groups::write(out, model, groups, args.output.as_deref())?,

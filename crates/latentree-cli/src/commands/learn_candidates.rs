@@ -3,7 +3,7 @@
 use latentree::selection::Candidates;
 use serde_json::{Value, json};
 
-use crate::printer::{Printer, number, shown, table};
+use crate::printer::{Printer, in_full, shown, table};
 
 /// Lists every inner node of the Chow–Liu tree with its subtree and what it gains.
 pub(crate) fn show(candidates: &Candidates, printer: &Printer) -> std::io::Result<()> {
@@ -39,9 +39,9 @@ pub(crate) fn show(candidates: &Candidates, printer: &Printer) -> std::io::Resul
             shown(&scored.candidate.leader),
             list,
             subtree.n_hidden().to_string(),
-            number(scored.log_likelihood_gain),
+            in_full(scored.log_likelihood_gain),
             scored.parameters.to_string(),
-            number(scored.bic_gain),
+            in_full(scored.bic_gain),
         ]
     });
     let rows = rows.collect();

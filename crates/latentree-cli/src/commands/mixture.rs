@@ -15,7 +15,7 @@ use super::{is_stream, note_unseen, open_reader, read_options, weight_kind};
 use crate::Failure;
 use crate::data_args::DataArgs;
 use crate::mixture_args::MixtureArgs;
-use crate::printer::{Printer, number};
+use crate::printer::{Printer, in_full};
 
 /// Relevant features of a component that are shown.
 const SHOWN: usize = 6;
@@ -96,7 +96,7 @@ fn show(
         writeln!(out, "{component:>4}  {:>5.1}%  {size:>8} rows  {shown}", 100.0 * weight)?;
     }
     let what = if matches!(fit.model, MixtureModel::Topics(_)) { "bound of log-likelihood" } else { "log-likelihood" };
-    writeln!(out, "{what}  {}    BIC (larger better)  {}", number(fit.log_likelihood), number(fit.bic))?;
+    writeln!(out, "{what}  {}    BIC (larger better)  {}", in_full(fit.log_likelihood), in_full(fit.bic))?;
     if let Some((passes, converged)) = fit.em {
         writeln!(out, "EM: {passes} passes, {}", if converged { "converged" } else { "not converged" })?;
     }

@@ -16,6 +16,7 @@ mod learn_candidates;
 mod merge;
 mod mixture;
 mod moments;
+mod names;
 mod other_models;
 mod query;
 mod report;
@@ -36,8 +37,8 @@ use latentree::format::{Format, ModelFile, ReadModelOptions, read_model};
 use latentree::inference::Evidence;
 use latentree::model::LatentTree;
 use latentree::moments::PairOptions;
-use latentree::report::Groups;
-use latentree::{Error, MemoryBudget, Result, counted};
+use latentree::report::{Groups, find_node};
+use latentree::{Error, MemoryBudget, NodeIx, Result, counted};
 
 use crate::Failure;
 use crate::args::{Cli, Command, ModelArgs};
@@ -355,34 +356,23 @@ fn named_in<'a>(model: &'a LatentTree, name: &'a str) -> &'a str {
     model.schema().name_of_code(name).filter(|_| !is_name).unwrap_or(name)
 }
 
-/// Evidence from `--given a=1,b=x`. Names or values with commas need one option per pair.
+/// Whether the model has a node or column of this name or code.
+fn is_known(model: &LatentTree, name: &str) -> bool {
+    let schema = model.schema();
+    model.tree().find(name).is_some() || schema.find_column(name).is_some() || schema.name_of_code(name).is_some()
+}
+
+/// Evidence from `--given a=1,b=x`; see [`names::assignments`].
 fn evidence(model: &LatentTree, given: &[String]) -> Result<Evidence> {
     let mut evidence = Evidence::none(model);
     let mut seen = HashSet::new();
-    let is_known = |name: &str| {
-        let schema = model.schema();
-        model.tree().find(name).is_some() || schema.find_column(name).is_some() || schema.name_of_code(name).is_some()
-    };
+    let is_known = |name: &str| is_known(model, name);
     let groups = std::cell::OnceCell::new();
     // Labels are only tried if no name matches.
     let labelled = |label: &str| groups.get_or_init(|| Groups::of(model)).find(model, label);
+    let is_label = |name: &str| labelled(name).is_ok_and(|node| node.is_some());
     for option in given {
-        let mut pairs: Vec<(String, String)> = Vec::new();
-        for part in option.split(',') {
-            // A name may contain '=' too: the longest known name wins.
-            let split = part.match_indices('=').map(|(at, _)| (&part[..at], &part[at + 1..]));
-            let known = split.clone().rfind(|(name, _)| is_known(name.trim()));
-            let known = known.or_else(|| split.clone().rfind(|(name, _)| labelled(name.trim()).is_ok_and(|node| node.is_some())));
-            match (known.or_else(|| split.clone().next()), pairs.last_mut()) {
-                (Some((name, value)), _) => pairs.push((name.trim().to_owned(), value.trim().to_owned())),
-                (None, Some(last)) => {
-                    last.1.push(',');
-                    last.1.push_str(part);
-                }
-                (None, None) => return Err(Error::option("--given", format!("{part:?} is not name=value"))),
-            }
-        }
-        for (name, value) in pairs {
+        for (name, value) in names::assignments(option, &is_known, &is_label)? {
             let name = named_in(model, &name).to_owned();
             let name = match is_known(&name) {
                 true => name,
@@ -395,4 +385,12 @@ fn evidence(model: &LatentTree, given: &[String]) -> Result<Evidence> {
         }
     }
     Ok(evidence)
+}
+
+/// The nodes of `--of a,b`; see [`names::listed`].
+fn asked(model: &LatentTree, of: &[String]) -> Result<Vec<NodeIx>> {
+    let groups = std::cell::OnceCell::new();
+    let is_label = |name: &str| groups.get_or_init(|| Groups::of(model)).find(model, name).is_ok_and(|node| node.is_some());
+    let names = of.iter().flat_map(|option| names::listed(option, &|name| is_known(model, name), &is_label));
+    names.map(|name| find_node(model, name)).collect()
 }

@@ -13,7 +13,7 @@ use super::row_table::{RowTable, carrying, check_keep};
 use super::{is_stream, note_unseen, open_reader, weight_kind};
 use crate::Failure;
 use crate::args::{ExportArgs, InferArgs, ScoreArgs};
-use crate::printer::{Printer, number};
+use crate::printer::{Printer, in_full, number};
 
 /// `infer`: shares of topics, or the cluster of every row.
 pub(super) fn infer(model: &OtherModel, args: &InferArgs, seed: u64, printer: &Printer) -> Result<(), Failure> {
@@ -157,10 +157,10 @@ pub(super) fn score(model: &OtherModel, args: &ScoreArgs, printer: &Printer) -> 
     });
     printer.result(&json, |out| {
         writeln!(out, "rows                       {}", score.rows)?;
-        writeln!(out, "log-likelihood, at least   {}", number(score.log_likelihood))?;
+        writeln!(out, "log-likelihood, at least   {}", in_full(score.log_likelihood))?;
         writeln!(out, "  per row                  {}", number(score.mean_log_likelihood()))?;
         writeln!(out, "free parameters            {}", score.free_parameters)?;
-        writeln!(out, "BIC (larger better)        {}", number(score.bic()))
+        writeln!(out, "BIC (larger better)        {}", in_full(score.bic()))
     })?;
     Ok(())
 }

@@ -2,15 +2,14 @@
 
 use latentree::format::ModelFile;
 use latentree::inference::{Evidence, Inference, JointAnswer};
-use latentree::model::LatentTree;
-use latentree::report::find_node;
+use latentree::model::{Family, LatentTree};
 use latentree::{NodeIx, Result};
 use serde_json::{Map, Value, json};
 
-use super::{evidence, open_model_file};
+use super::{asked, evidence, open_model_file};
 use crate::Failure;
 use crate::args::QueryArgs;
-use crate::printer::{Printer, number, shown, table};
+use crate::printer::{Printer, in_full, number, shown, table};
 
 pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
     let model = match open_model_file(&args.model.model, &args.model.hidden, None)? {
@@ -18,11 +17,7 @@ pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
         other => other.into_latent_tree().map_err(|error| error.in_file(&args.model.model))?,
     };
     let evidence = evidence(&model, &args.given)?;
-    let of: Vec<NodeIx> = if args.of.is_empty() {
-        model.hidden().collect()
-    } else {
-        args.of.iter().map(|name| find_node(&model, name.trim())).collect::<Result<_>>()?
-    };
+    let of: Vec<NodeIx> = if args.of.is_empty() { model.hidden().collect() } else { asked(&model, &args.of)? };
     let inference = Inference::new(&model);
     let warnings = warnings(&model, &evidence, &of);
     warnings.iter().for_each(|warning| printer.note(warning));
@@ -31,7 +26,7 @@ pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
     }
     let answer = inference.query(&evidence, if args.joint { &[] } else { &of })?;
     let mut json = Map::from_iter([("log_evidence".to_owned(), json!(answer.log_evidence))]);
-    let mut rows = Vec::new();
+    let (mut rows, mut numbers) = (Vec::new(), Vec::new());
     if args.joint {
         json.insert("nodes".to_owned(), of.iter().map(|&node| model.tree().name(node)).collect());
         json.insert("joint".to_owned(), joint(&model, &of, &inference.joint(&evidence, &of)?, &mut rows));
@@ -47,8 +42,7 @@ pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
                     labels.iter().cloned().zip(values.iter().map(|&value| json!(value))).collect::<Map<_, _>>().into()
                 }
                 None => {
-                    rows.push(vec![shown(name), "mean".to_owned(), number(values[0])]);
-                    rows.push(vec![String::new(), "variance".to_owned(), number(values[1])]);
+                    numbers.push(vec![shown(name), number(values[0]), number(values[1])]);
                     json!({"mean": values[0], "variance": values[1]})
                 }
             };
@@ -59,8 +53,19 @@ pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
     json.insert("warnings".to_owned(), json!(warnings));
     printer.result(&json.into(), |out| {
         writeln!(out, "log-likelihood of the evidence  {}", number(answer.log_evidence))?;
-        let header: &[&str] = if args.joint { &["states", "probability"] } else { &["node", "state", "probability"] };
-        writeln!(out, "{}", table(header, rows, header.len() - 1))
+        let header: &[&str] = match args.joint {
+            true if model.family() == Family::Gaussian => &["quantity", "value"],
+            true => &["states", "probability"],
+            false => &["node", "state", "probability"],
+        };
+        let between = if rows.is_empty() || numbers.is_empty() { "" } else { "\n" };
+        if !rows.is_empty() || numbers.is_empty() {
+            writeln!(out, "{}", table(header, rows, header.len() - 1))?;
+        }
+        if !numbers.is_empty() {
+            writeln!(out, "{between}{}", table(&["node", "mean", "variance"], numbers, 1))?;
+        }
+        Ok(())
     })?;
     Ok(())
 }
@@ -138,7 +143,7 @@ fn map(
     }
     let json = json!({"log_evidence": log_evidence, "log_probability": best.log_probability()[0], "most_probable": states});
     printer.result(&json, |out| {
-        writeln!(out, "log-likelihood of the assignment and the evidence  {}", number(best.log_probability()[0]))?;
+        writeln!(out, "log-likelihood of the assignment and the evidence  {}", in_full(best.log_probability()[0]))?;
         writeln!(out, "{}", table(&["node", "state"], rows, 2))
     })?;
     Ok(())

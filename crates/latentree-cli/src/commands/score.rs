@@ -11,7 +11,7 @@ use super::row_table::{RowTable, carrying, check_keep, note_id};
 use super::{note_unseen, open_file_and_data_with, weight_kind};
 use crate::Failure;
 use crate::args::ScoreArgs;
-use crate::printer::{Printer, number};
+use crate::printer::{Printer, in_full, number};
 
 pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(other) = OtherModel::read(&args.model.model)? {
@@ -93,14 +93,14 @@ pub(crate) fn run(args: &ScoreArgs, printer: &Printer) -> Result<(), Failure> {
         if is_weighted {
             writeln!(out, "weight (n of BIC)    {}", number(score.weight))?;
         }
-        writeln!(out, "log-likelihood       {}", number(score.log_likelihood))?;
+        writeln!(out, "log-likelihood       {}", in_full(score.log_likelihood))?;
         if let Some(given) = given_lengths {
             writeln!(out, "  given lengths      {}", number(given))?;
         }
         let unit = if is_weighted { "  per unit of weight" } else { "  per row           " };
         writeln!(out, "{unit} {}", number(score.mean_log_likelihood()))?;
         writeln!(out, "free parameters      {}", score.free_parameters)?;
-        writeln!(out, "BIC (larger better)  {}", number(score.bic()))
+        writeln!(out, "BIC (larger better)  {}", in_full(score.bic()))
     })?;
     Ok(())
 }

@@ -6,12 +6,13 @@ use latentree::{Error, Observer, Result, VarIx};
 use serde_json::{Map, json};
 
 use super::infer::column_name;
+use super::names::{assignments, listed};
 use super::row_table::RowTable;
 use super::score::finite;
 use super::{note_unseen, weight_kind};
 use crate::Failure;
 use crate::args::{DescribeArgs, InferArgs, QueryArgs, ScoreArgs};
-use crate::printer::{Printer, number, shown, table};
+use crate::printer::{Printer, in_full, number, shown, table};
 
 /// Edges that are listed.
 const LISTED: usize = 20;
@@ -66,7 +67,7 @@ pub(super) fn score(args: &ScoreArgs, model: &SpectralModel, mut reader: Reader,
         if is_weighted {
             writeln!(out, "weight               {}", number(score.weight))?;
         }
-        writeln!(out, "log-likelihood       {}", number(score.log_likelihood))?;
+        writeln!(out, "log-likelihood       {}", in_full(score.log_likelihood))?;
         let unit = if is_weighted { "  per unit of weight" } else { "  per row           " };
         writeln!(out, "{unit} {}", number(score.mean_log_likelihood()))?;
         writeln!(out, "clipped rows         {} (estimate not positive, or too small)", score.clipped_rows)
@@ -93,21 +94,8 @@ fn labels(model: &SpectralModel, variable: usize) -> &[String] {
 fn evidence(model: &SpectralModel, given: &[String]) -> Result<Vec<Option<usize>>> {
     let mut evidence = vec![None; model.schema().variables().len()];
     for option in given {
-        let mut pairs: Vec<(&str, String)> = Vec::new();
-        for part in option.split(',') {
-            let split = part.match_indices('=').map(|(at, _)| (part[..at].trim(), part[at + 1..].trim().to_owned()));
-            let known = split.clone().rfind(|(name, _)| model.tree().find(name).is_some());
-            match (known.or_else(|| split.clone().next()), pairs.last_mut()) {
-                (Some(pair), _) => pairs.push(pair),
-                (None, Some(last)) => {
-                    last.1.push(',');
-                    last.1.push_str(part);
-                }
-                (None, None) => return Err(Error::option("--given", format!("{part:?} is not name=value"))),
-            }
-        }
-        for (name, value) in pairs {
-            let variable = variable(model, name)?.get();
+        for (name, value) in assignments(option, &|name| model.tree().find(name).is_some(), &|_| false)? {
+            let variable = variable(model, &name)?.get();
             let all = labels(model, variable);
             let label = all.iter().position(|label| *label == value).ok_or_else(|| {
                 let known: Vec<&str> = all.iter().take(10).map(String::as_str).collect();
@@ -129,13 +117,16 @@ pub(super) fn query(args: &QueryArgs, model: &SpectralModel, printer: &Printer) 
     let of: Vec<usize> = if args.of.is_empty() {
         (0..evidence.len()).filter(|&variable| evidence[variable].is_none()).collect()
     } else {
-        args.of.iter().map(|name| variable(model, name.trim()).map(VarIx::get)).collect::<Result<_>>()?
+        let names = args.of.iter().flat_map(|of| listed(of, &|name| model.tree().find(name).is_some(), &|_| false));
+        names.map(|name| variable(model, name).map(VarIx::get)).collect::<Result<_>>()?
     };
     let evaluator = Evaluator::new(model);
     let answer = if args.joint { evaluator.joint(&evidence, &of)? } else { evaluator.query(&evidence, &of)? };
     let name = |variable: usize| model.schema().variables()[variable].name.as_str();
     let mut rows = Vec::new();
-    let mut json = Map::from_iter([("log_evidence".to_owned(), json!(answer.log_evidence))]);
+    // No evidence has probability 1; the estimate may be off by rounding.
+    let log_evidence = if evidence.iter().all(Option::is_none) { 0.0 } else { answer.log_evidence };
+    let mut json = Map::from_iter([("log_evidence".to_owned(), json!(log_evidence))]);
     if args.joint {
         let sizes: Vec<usize> = of.iter().map(|&variable| labels(model, variable).len()).collect();
         let combinations = answer.distributions[0].iter().enumerate().map(|(combination, &probability)| {
@@ -166,7 +157,7 @@ pub(super) fn query(args: &QueryArgs, model: &SpectralModel, printer: &Printer) 
     }
     json.insert("clipped".to_owned(), json!(answer.clipped + u64::from(answer.is_evidence_clipped)));
     printer.result(&json.into(), |out| {
-        writeln!(out, "log-likelihood of the evidence  {}", number(answer.log_evidence))?;
+        writeln!(out, "log-likelihood of the evidence  {}", number(log_evidence))?;
         if answer.is_evidence_clipped || answer.clipped > 0 {
             writeln!(out, "estimates that were not positive  {}", answer.clipped + u64::from(answer.is_evidence_clipped))?;
         }

@@ -80,9 +80,10 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
     let topics = topics.measured(&rows, printer)?;
     let (names, mut warnings) = rows.of_source(|reader| (reader.documents(), reader.warnings().to_vec()));
     let unseen = rows.of_source(|reader| note_unseen(reader, printer));
-    // Learning a tree tells its warnings as they come.
-    if args.model != TopicModelName::Tree {
-        fitted.warnings.iter().for_each(|warning| printer.note(warning));
+    let (inner, told): (Vec<&String>, Vec<&String>) = fitted.warnings.iter().partition(|warning| is_about_fitting(warning));
+    told.iter().for_each(|warning| printer.note(warning));
+    if !inner.is_empty() {
+        printer.note("these documents determine some of the topics only weakly; more documents, or fewer words (--min-df), make them clearer");
     }
     warnings.extend(fitted.warnings.iter().cloned());
     write(&fitted.model, &rows, &reading, args)?;
@@ -165,6 +166,40 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
     Ok(())
 }
 
+/// Whether a warning is about how single hidden variables of a tree were fitted, in words of the engine.
+fn is_about_fitting(warning: &str) -> bool {
+    warning.contains("hidden node") || warning.ends_with("more warnings like these")
+}
+
+/// An observer of the tree that keeps its warnings for later.
+struct Unwarned<'a>(&'a Printer);
+
+impl Observer for Unwarned<'_> {
+    fn stage(&self, name: &str, total: Option<u64>) {
+        self.0.stage(name, total);
+    }
+
+    fn progress(&self, done: u64) {
+        self.0.progress(done);
+    }
+
+    fn step(&self, name: &str) {
+        self.0.step(name);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+
+    fn stop_early(&self) -> bool {
+        self.0.stop_early()
+    }
+
+    fn model_found(&self) {
+        self.0.model_found();
+    }
+}
+
 /// Whether the input is a matrix of counts, by its name.
 fn is_matrix(args: &TopicsArgs) -> bool {
     let [path] = &args.data[..] else { return false };
@@ -200,7 +235,7 @@ fn fit(args: &TopicsArgs, rows: &CachedRows<Reader>, seed: u64, memory: MemoryBu
             let mut options = LearnOptions::default();
             options.set("structure.learner", args.structure.as_deref().unwrap_or("levels").into())?;
             options.set("seed", seed.into())?;
-            let learned = Learning::with_options(options).memory(memory).run(Source::Rows(rows), printer)?;
+            let learned = Learning::with_options(options).memory(memory).run(Source::Rows(rows), &Unwarned(printer))?;
             let log_likelihood = learned.log_likelihood;
             let model = learned.file.into_latent_tree()?;
             Ok(Fitted { model: WordModel::Tree(Box::new(model)), log_likelihood, warnings: learned.warnings })

@@ -505,7 +505,57 @@ fn only_numbers_are_counted_as_not_zero() {
     assert!(!folder.succeed("describe labels.csv").contains("not zero"));
     folder.write("mixed.csv", b"x,y\nred,0\nblue,1\nred,0\nblue,0\n");
     let text = folder.succeed("describe mixed.csv");
-    assert!(text.contains("not zero    1 cell of numbers (25.00%)"), "{text}");
+    assert!(text.contains("not zero    1 cell (25.00% of the column that can be zero)"), "{text}");
+}
+
+/// A table with a name with a comma, a name with an equals sign, and a number, which follow one state.
+fn with_odd_names() -> Folder {
+    let folder = Folder::new();
+    let mut text = "\"x,y\",a=b,y,c,size\n".to_owned();
+    for row in 0..400_u32 {
+        let state = u32::from(row % 5 < 2);
+        let cell = |ix: u32| if (row * 7 + ix * 11) % 13 == 0 { 1 - state } else { state };
+        let size = f64::from(10 * state) + f64::from(row * 37 % 100) / 25.0 + 0.125;
+        text += &format!("{},{},{},{},{size}\n", cell(0), cell(1), cell(2), cell(3));
+    }
+    folder.write("odd.csv", text.as_bytes());
+    folder.succeed("learn odd.csv --structure likelihood --kind size=continuous -o m.json");
+    folder
+}
+
+#[test]
+fn names_may_contain_commas_and_equals_signs() {
+    let folder = with_odd_names();
+    let ask = |arguments: &[&str]| {
+        let arguments: Vec<&str> = ["query", "m.json", "--json"].iter().chain(arguments).copied().collect();
+        serde_json::from_str::<Value>(&folder.run_with(&arguments, b"").success("query")).expect("JSON")
+    };
+    let apart = ask(&["--given", "x,y=1", "--given", "a=b=1", "--of", "c", "--of", "y"]);
+    assert_eq!(ask(&["--given", "a=b=1,x,y=1", "--of", "c,y"]), apart);
+    assert_ne!(apart["marginals"]["c"], ask(&["--given", "a=b=1", "--of", "c"])["marginals"]["c"]);
+    let marginals = ask(&["--of", "y,x,y"]);
+    let names: Vec<&String> = marginals["marginals"].as_object().expect("nodes").keys().collect();
+    assert_eq!(names, ["x,y", "y"]);
+    let failed = folder.run("query m.json --given x,z=1 --of c");
+    assert!(failed.code == Some(2) && failed.stderr.contains("\"x\" is not name=value"), "{}", failed.stderr);
+}
+
+#[test]
+fn numbers_are_told_by_mean_and_variance_and_no_evidence_is_certain() {
+    let folder = with_odd_names();
+    let human = folder.succeed("query m.json --of size,c");
+    assert!(human.starts_with("log-likelihood of the evidence  0\n"), "{human}");
+    let header = |names: &[&str]| human.lines().any(|line| line.split_whitespace().eq(names.iter().copied()));
+    assert!(header(&["node", "state", "probability"]) && header(&["node", "mean", "variance"]), "{human}");
+    let described = folder.succeed("describe m.json");
+    assert!(!described.contains('–'), "{described}");
+}
+
+#[test]
+fn learning_says_which_files_were_written() {
+    let folder = with_odd_names();
+    let human = folder.succeed("learn odd.csv --structure likelihood -o m.json --report page.html");
+    assert!(human.contains("written              m.json\nwritten              page.html\n"), "{human}");
 }
 
 #[test]

@@ -408,6 +408,7 @@ impl SchemaBuilder {
 
 /// The JSON shape of a [`Schema`].
 #[derive(Serialize, Deserialize)]
+#[serde(expecting = "an object with a list \"variables\"")]
 struct SchemaFile {
     variables: Vec<VariableFile>,
     /// By name, what the data call a column or group.
@@ -419,7 +420,7 @@ struct SchemaFile {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[serde(tag = "kind", rename_all = "lowercase", expecting = "a variable, such as {\"kind\": \"count\", \"name\": \"visits\"}")]
 enum VariableFile {
     Binary { name: String, labels: [String; 2] },
     Categorical { name: String, labels: Vec<String> },
@@ -469,6 +470,14 @@ impl TryFrom<SchemaFile> for Schema {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_faulty_schema_is_told_without_names_of_types() {
+        for text in ["3", "{\"variables\": [\"x\"]}", "{\"variables\": [{\"kind\": \"count\"}]}"] {
+            let message = serde_json::from_str::<Schema>(text).unwrap_err().to_string();
+            assert!(!message.contains("File") && !message.contains("enum") && !message.contains("struct"), "{message}");
+        }
+    }
 
     #[test]
     fn described_columns_are_found_by_their_codes_and_survive_a_file() {

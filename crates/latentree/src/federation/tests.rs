@@ -144,7 +144,7 @@ fn parts_that_do_not_belong_are_refused() {
         bytes[at] ^= 1;
         std::fs::write(&changed, bytes).unwrap();
         let message = says(&[&changed]);
-        assert!(message.contains("not valid federation part"), "{message}");
+        assert!(message.contains("not a valid federation part"), "{message}");
     }
     assert!(says(&[&path, &path]).contains("a site answers once"));
     assert!(says(&[&pass]).contains("it is a pass"));

@@ -104,6 +104,12 @@ impl Evidence {
         }
     }
 
+    /// Returns whether nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.columns.iter().chain(&self.hidden).all(|value| value.is_nan())
+    }
+
     /// The code or number of a scalar node, `None` if not known.
     #[must_use]
     pub fn node(&self, model: &LatentTree, node: NodeIx) -> Option<f64> {

@@ -44,7 +44,8 @@ impl Inference<'_> {
         let widths = of.iter().map(|&node| self.width(node)).collect::<Result<Vec<_>>>()?;
         EvidenceBlock::with_repeated(evidence, 1, |block| {
             self.over_block(block, Sweep::UpAndDown, |passed| {
-                let log_evidence = passed.ln_likelihood()[0];
+                // No evidence has probability 1; sums of probabilities may be off by rounding.
+                let log_evidence = if evidence.is_empty() { 0.0 } else { passed.ln_likelihood()[0] };
                 if log_evidence == f64::NEG_INFINITY {
                     return Err(impossible());
                 }
@@ -61,6 +62,9 @@ impl Inference<'_> {
     /// Log-probability (log-density) of evidence; −∞ if it is impossible.
     #[must_use]
     pub fn log_evidence(&self, evidence: &Evidence) -> f64 {
+        if evidence.is_empty() {
+            return 0.0;
+        }
         EvidenceBlock::with_repeated(evidence, 1, |block| self.over_block(block, Sweep::Up, |passed| passed.ln_likelihood()[0]))
     }
 

@@ -623,3 +623,14 @@ fn rerooting_changes_no_answer() {
         }
     }
 }
+
+#[test]
+fn no_evidence_has_probability_one_exactly() {
+    let mut rng = ChaCha8Rng::seed_from_u64(12);
+    for _ in 0..200 {
+        let model = random_discrete(&mut rng, 12, true);
+        let (inference, none) = (Inference::new(&model), Evidence::none(&model));
+        assert_eq!(inference.log_evidence(&none), 0.0);
+        assert_eq!(inference.query(&none, &[]).unwrap().log_evidence, 0.0);
+    }
+}

@@ -4,19 +4,22 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::run::Run;
-use crate::VarIx;
 use crate::data::{Rows, kind_option};
 use crate::error::{Result, Shortened};
 use crate::index::ColIx;
 use crate::information;
+use crate::model::LatentTree;
 use crate::moments::{ColumnSummary, PairMoments, Summary, fold};
 use crate::observer::{Observer, Unwarned};
 use crate::parameters::em::rows_log_likelihood;
 use crate::parameters::independent;
-use crate::structure::LearnerName;
+use crate::structure::{LearnerName, describe_forest_without};
+use crate::{NodeIx, VarIx};
 
 /// Number of rows below which any dependence may be due to chance.
 const FEW_ROWS: u64 = 10;
+/// Why a search gives several trees.
+pub(super) const APART: &str = ": what joins them is too weak to raise BIC";
 /// Maximum number of columns named in a warning.
 const NAMED: usize = 5;
 /// Maximum number of columns that are compared with each other.
@@ -26,10 +29,20 @@ const FEW_COPIES: f64 = 5.0;
 
 impl Run<'_> {
     /// Warns of tables that are too small or too uninformative for a tree, and of a BIC below that of independent variables.
-    pub(super) fn warn_of_table(&self, bic: Option<f64>, rows: &dyn Rows) -> Result<()> {
+    /// For a `searched` model, also says why it has several trees.
+    pub(super) fn warn_of_table(&self, searched: Option<&LatentTree>, bic: Option<f64>, rows: &dyn Rows) -> Result<()> {
         let schema = Arc::clone(rows.schema());
         let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(&schema)), &Unwarned(self.observer))?;
         let (n_rows, n_variables) = (summary.n_rows(), schema.variables().len());
+        let is_constant = |ix: &VarIx| match &schema.variable(*ix).columns[..] {
+            [column] => n_rows > 1 && has_one_value(&summary.columns()[column.get()]),
+            _ => false,
+        };
+        if let Some(model) = searched {
+            let is_left_out = |node: NodeIx| model.variable(node).is_some_and(|variable| is_constant(&variable));
+            let forest = describe_forest_without(model.tree(), APART, &is_left_out);
+            forest.iter().for_each(|message| self.observer.warn(message));
+        }
         if n_rows < FEW_ROWS {
             let are = if n_rows == 1 { "is only 1 row" } else { &format!("are only {n_rows} rows") };
             self.observer.warn(&format!("there {are}: any dependence in the model may be due to chance"));
@@ -38,12 +51,8 @@ impl Run<'_> {
             let are = if n_variables == 1 { "is only 1" } else { "are only 2" };
             self.observer.warn(&format!("hidden variables need three variables or more, and there {are}: none were looked for"));
         }
-        let is_constant = |ix: &VarIx| match &schema.variable(*ix).columns[..] {
-            [column] => has_one_value(&summary.columns()[column.get()]),
-            _ => false,
-        };
         let constant: Vec<VarIx> = schema.variable_ixs().filter(is_constant).collect();
-        if n_rows > 1 && !constant.is_empty() {
+        if !constant.is_empty() {
             let names = constant.iter().take(NAMED).map(|&ix| format!("{:?}", Shortened(&schema.variable(ix).name)));
             let names = names.collect::<Vec<_>>().join(", ");
             let more = if constant.len() > NAMED { format!(" and {} more", constant.len() - NAMED) } else { String::new() };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::cautions::warn_of_copies;
+use super::cautions::{APART, warn_of_copies};
 use super::model::Fitted;
 use super::moments::Moments;
 use super::recorder::Recorder;
@@ -278,16 +278,15 @@ impl<'a> Run<'a> {
         if let (ModelFile::LatentTree(model), Some(moments)) = (&file, moments) {
             free_parameters = Some(model.n_free_parameters());
             (log_likelihood, bic) = self.likelihood(model, moments, rows)?;
-            if fitted.learner == LearnerName::Search
-                && let Some(message) = describe_forest(model.tree(), ": what joins them is too weak to raise BIC")
-            {
-                self.observer.warn(&message);
-            }
             if !moments.are_of_other_columns() {
                 warn_of_copies(&moments.whole, self.observer);
             }
-            if let Some(rows) = rows {
-                self.warn_of_table(bic, rows)?;
+            let searched = (fitted.learner == LearnerName::Search).then_some(model);
+            match rows {
+                Some(rows) => self.warn_of_table(searched, bic, rows)?,
+                None => {
+                    searched.and_then(|model| describe_forest(model.tree(), APART)).iter().for_each(|it| self.observer.warn(it))
+                }
             }
             if let Some(rows) = self.validation {
                 let score = Inference::new(model).score(&mut *rows.open()?, self.observer, |_, _| Ok(()))?;

@@ -92,6 +92,57 @@ fn every_learner_takes_groups_with_a_constant_one() {
     }
 }
 
+/// Four columns that follow one hidden state, and columns with a single value of each kind: of one label, of two labels, with
+/// missing cells, of numbers and of counts.
+fn with_constants(leaves_are_numbers: bool) -> Dataset {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let n_rows = 400;
+    let states: Vec<bool> = (0..n_rows).map(|_| rng.random_bool(0.4)).collect();
+    let (mut schema, mut columns) = (Schema::builder(), Vec::new());
+    for ix in 0..5 {
+        let value = |state: bool| if state { 4.0 } else { 0.0 };
+        if leaves_are_numbers {
+            schema = schema.scalar(format!("x{ix}"), Kind::Continuous);
+            columns.push(ColumnData::Reals(states.iter().map(|&it| value(it) + rng.random_range(-1.0..1.0)).collect()));
+        } else {
+            schema = schema.scalar(format!("x{ix}"), Kind::binary());
+            columns.push(ColumnData::Codes8(states.iter().map(|&it| u8::from(it == rng.random_bool(0.85))).collect()));
+        }
+    }
+    let mut add = |name: &str, kind: Kind, is_missing: &dyn Fn(usize) -> bool, value: f64| {
+        let mut column = ColumnData::for_kind(&kind, n_rows);
+        (0..n_rows).for_each(|row| column.push_number(if is_missing(row) { f64::NAN } else { value }));
+        columns.push(column);
+        schema = std::mem::take(&mut schema).scalar(name, kind);
+    };
+    add("real", Kind::Continuous, &|_| false, 0.1);
+    if !leaves_are_numbers {
+        add("label", Kind::Categorical { labels: vec!["a".to_owned()] }, &|_| false, 0.0);
+        add("labels", Kind::numbered(3), &|_| false, 1.0);
+        add("zero", Kind::binary(), &|_| false, 0.0);
+        add("partly", Kind::Categorical { labels: vec!["a".to_owned()] }, &|row| row % 3 == 0, 0.0);
+        add("count", Kind::Count, &|_| false, 3.0);
+    }
+    Dataset::from_columns(Arc::new(schema.build().unwrap()), columns, None).unwrap()
+}
+
+#[test]
+fn constant_columns_stand_alone_and_are_told_once() {
+    for leaves_are_numbers in [false, true] {
+        let data = with_constants(leaves_are_numbers);
+        for learning in [Learning::new(), Learning::new().effort(Effort::Quick)] {
+            let learned = learn(&learning, &data);
+            let tree = learned.tree();
+            assert!(tree.n_hidden() >= 1 && tree.degree(tree.find("x0").unwrap()) > 0);
+            for name in ["real", "label", "labels", "zero", "partly", "count"] {
+                assert!(tree.find(name).is_none_or(|node| tree.degree(node) == 0), "{name}");
+            }
+            let warnings = learned.warnings.join("\n");
+            assert!(warnings.contains("cannot depend on anything") && !warnings.contains("separate trees"), "{warnings}");
+        }
+    }
+}
+
 #[test]
 fn rows_that_are_streamed_give_the_model_of_rows_in_memory() {
     let family = ParameterFamily::Categorical { states: 3, hidden_states: 2, separation: 0.7 };

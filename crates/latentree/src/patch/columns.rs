@@ -177,6 +177,20 @@ impl Columns {
         self.n_rows as f64 * self.columns.iter().map(cells).sum::<f64>()
     }
 
+    /// By variable, whether its columns have the same value in all rows where they are known.
+    pub(crate) fn constant(&self) -> Vec<bool> {
+        let is_constant = |column: &usize| match &self.columns[*column] {
+            // Rows without the most common label have none.
+            Column::Labels { n_codes, listed, .. } => listed.cells().all(|(_, code)| code >= *n_codes),
+            Column::Numbers { values, .. } => {
+                let mut known = values.iter().filter(|value| !value.is_nan());
+                let first = known.next();
+                known.all(|value| Some(value) == first)
+            }
+        };
+        self.of_variable.iter().map(|own| own.iter().all(is_constant)).collect()
+    }
+
     pub(crate) fn n_chunks(&self) -> usize {
         self.n_rows.div_ceil(CHUNK)
     }

@@ -53,7 +53,7 @@ pub struct EdgeStrength {
     pub source: String,
     /// The other node.
     pub target: String,
-    /// Mutual information in nats; `None` for numbers below a discrete node, which have no closed form.
+    /// Mutual information in nats; for numbers below a discrete node, that of their intervals.
     pub mutual_information: Option<f64>,
     /// Support of the edge's split by a local test, if known.
     pub support: Option<f64>,
@@ -200,7 +200,11 @@ fn pairs(model: &LatentTree, moments: &PairMoments, most: usize) -> Result<Vec<U
 
 fn edges(model: &LatentTree) -> Vec<EdgeStrength> {
     let tree = model.tree();
-    let strength = edge_information(model);
+    let mut strength = edge_information(model);
+    if model.family() == Family::Discrete {
+        let emissions = Steps::new(model).emission_information(model);
+        strength.iter_mut().zip(emissions).for_each(|(strength, emission)| *strength = strength.or(emission));
+    }
     let mut edges: Vec<EdgeStrength> = tree
         .node_ixs()
         .filter_map(|node| {
@@ -267,4 +271,19 @@ fn profile_variable(model: &LatentTree, found: &Found<'_>, n_states: usize) -> P
         }
     };
     ProfileVariable { name: column.name.clone(), information, labels, by_state }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Silent;
+    use crate::model::test_models::{Family, random_model};
+
+    #[test]
+    fn every_edge_has_a_strength() {
+        for (seed, family) in (0..20).zip([Family::Discrete, Family::Mixed, Family::Gaussian].into_iter().cycle()) {
+            let found = goodness(&random_model(seed, family, 10), None, GoodnessOptions::default(), &Silent).unwrap();
+            assert!(found.edges.iter().all(|edge| edge.mutual_information.is_some_and(|nats| nats >= 0.0)), "{:?}", found.edges);
+        }
+    }
 }

@@ -533,10 +533,17 @@ pub fn bootstrap_structure(
 /// What a user should know of a forest, and why it is one: how many trees there are, and which variables stand alone.
 #[must_use]
 pub fn describe_forest(tree: &Tree, why: &str) -> Option<String> {
-    if tree.is_connected() {
+    describe_forest_without(tree, why, &|_| false)
+}
+
+/// The same without some variables, of which something else is said.
+pub(crate) fn describe_forest_without(tree: &Tree, why: &str, is_left_out: &dyn Fn(crate::NodeIx) -> bool) -> Option<String> {
+    let alone = || tree.node_ixs().filter(|&node| tree.degree(node) == 0);
+    let n_trees = tree.n_components() - alone().filter(|&node| is_left_out(node)).count();
+    if n_trees < 2 {
         return None;
     }
-    let alone: Vec<_> = tree.node_ixs().filter(|&node| tree.degree(node) == 0).collect();
+    let alone: Vec<_> = alone().filter(|&node| !is_left_out(node)).collect();
     let names: Vec<String> = alone.iter().take(5).map(|&node| format!("{:?}", Shortened(tree.name(node)))).collect();
     let more = if alone.len() > names.len() { format!(" and {} more", alone.len() - names.len()) } else { String::new() };
     let lonely = match alone.len() {
@@ -544,7 +551,7 @@ pub fn describe_forest(tree: &Tree, why: &str) -> Option<String> {
         1 => format!("; {} stands alone", names[0]),
         _ => format!("; {}{more} stand alone", names.join(", ")),
     };
-    Some(format!("{} separate trees{why}{lonely}", tree.n_components()))
+    Some(format!("{n_trees} separate trees{why}{lonely}"))
 }
 
 #[cfg(test)]

@@ -15,11 +15,11 @@ pub(crate) mod likelihood;
 mod test_trees;
 
 pub use bootstrap::{WishartCorrelations, drawn_halves, with_bootstrap_support};
-pub(crate) use learn::with_lengths;
 pub use learn::{
     LearnedStructure, MAX_FOR_ALL_PAIRS, MAX_FOR_HALVES, MAX_FOR_LIKELIHOOD, MIN_ROWS, Resampling, StructureInput,
     StructureOptions, bootstrap_structure, describe_forest, learn_structure,
 };
+pub(crate) use learn::{describe_forest_without, with_lengths};
 pub use learner_name::{Contraction, LearnerName};
 pub use learners::{
     Candidate, ChowLiu, ChowLiuBlind, ChowLiuNeighborJoining, ChowLiuRecursiveGrouping, Linkage, NeighborJoining,

@@ -203,9 +203,17 @@ fn guarded<T>(input: &Input, origin: Origin, step: impl FnOnce() -> Result<T, Ar
 fn reason(error: &ArrowError) -> String {
     const LIMIT: usize = 200;
     let text = error.to_string();
-    let reason = ["Parquet argument error: ", "Parquet error: ", "Parser error: ", "Ipc error: ", "Io error: ", "EOF: "]
-        .iter()
-        .fold(text.as_str(), |rest, layer| rest.strip_prefix(layer).unwrap_or(rest));
+    let reason = [
+        "Parquet argument error: ",
+        "Parquet error: ",
+        "Parser error: ",
+        "Ipc error: ",
+        "Io error: ",
+        "EOF: ",
+        "Invalid Parquet file. ",
+    ]
+    .iter()
+    .fold(text.as_str(), |rest, layer| rest.strip_prefix(layer).unwrap_or(rest));
     let clean = reason.chars().take(LIMIT).map(|it| if it.is_control() { ' ' } else { it });
     clean.collect::<String>().trim_end_matches('.').to_owned()
 }

@@ -57,7 +57,7 @@ impl<'a> Observer<'a> {
                 let mut features = Vec::new();
                 if prior.len() <= MAX_STATES {
                     let found = most_informative(model.tree(), steps, node.get(), None, wanted);
-                    features.extend(found.iter().map(|found| Feature::new(model, found, prior.len())));
+                    features.extend(found.iter().map(|found| Feature::new(model, found, &prior)));
                     if features.iter().filter(|feature| own(feature.node)).count() >= NAMED {
                         features.retain(|feature| own(feature.node));
                     }
@@ -81,6 +81,7 @@ impl<'a> Observer<'a> {
                         is_mean: true,
                         inside: mean + shift,
                         outside: mean,
+                        deviation: Some(variance.sqrt()),
                     })
                 });
                 About::Number(differences.collect())
@@ -95,22 +96,23 @@ impl Observer<'_> {
     /// than the group. Empty for other nodes.
     pub(super) fn by_state(&self, node: NodeIx, wanted: usize) -> Vec<Feature> {
         let (model, Kind::Discrete(steps)) = (self.walks.model, &self.walks.kind) else { return Vec::new() };
-        let n_states = steps.marginals[node.get()].len();
-        if !(3..=MAX_STATES).contains(&n_states) {
+        let prior = &steps.marginals[node.get()];
+        if !(3..=MAX_STATES).contains(&prior.len()) {
             return Vec::new();
         }
         let found = most_informative(model.tree(), steps, node.get(), None, wanted);
-        found.iter().map(|found| Feature::new(model, found, n_states)).collect()
+        found.iter().map(|found| Feature::new(model, found, prior)).collect()
     }
 }
 
 impl About {
-    /// The columns that rise in the states that matter or, if none does, the columns that fall.
-    fn telling(&self) -> Vec<String> {
+    /// The columns that rise in the states that matter or, if none does, the columns that fall: those of the group itself or, if it has
+    /// none of either, the others.
+    fn telling(&self, own: &dyn Fn(NodeIx) -> bool) -> Vec<String> {
         let differences: Vec<(Difference, bool)> = match self {
             Self::States { prior, features, inside } => {
                 let told = |feature: &Feature| {
-                    let told = feature.difference(prior, &|state| inside.contains(&state))?;
+                    let told = feature.difference_for_label(prior, &|state| inside.contains(&state))?;
                     let in_each = feature.rises_in_each(prior, &told, inside);
                     Some((told, in_each))
                 };
@@ -118,14 +120,10 @@ impl About {
             }
             Self::Number(differences) => differences.iter().map(|it| (it.clone(), it.inside > it.outside)).collect(),
         };
-        let rising = |it: &&(Difference, bool)| it.0.inside > it.0.outside;
-        let mut names: Vec<String> = differences.iter().filter(|it| it.1).filter(rising).map(|it| cut(&it.0.name())).collect();
+        let (own, others): (Vec<_>, Vec<_>) = differences.into_iter().partition(|it| own(it.0.node));
+        let mut names = named(&own);
         if names.is_empty() {
-            names = differences.iter().filter(rising).map(|it| cut(&it.0.name())).collect();
-        }
-        if names.is_empty() {
-            let falling = differences.iter().filter(|it| it.0.inside < it.0.outside);
-            names = falling.map(|it| format!("{} {}", if it.0.is_mean { "low" } else { "no" }, cut(&it.0.name()))).collect();
+            names = named(&others);
         }
         let mut seen = HashSet::new();
         names.retain(|name| seen.insert(name.clone()));
@@ -133,9 +131,23 @@ impl About {
     }
 }
 
-/// Gives a node a unique label; `taken` holds all labels and names.
-pub(super) fn label(about: &About, name: &str, taken: &mut HashSet<String>) -> String {
-    let names = about.telling();
+/// The columns that rise in each state or, if there are none, in all together or, if there are none either, fall.
+fn named(differences: &[(Difference, bool)]) -> Vec<String> {
+    let rising = |it: &&(Difference, bool)| it.0.inside > it.0.outside;
+    let mut names: Vec<String> = differences.iter().filter(|it| it.1).filter(rising).map(|it| cut(&it.0.name())).collect();
+    if names.is_empty() {
+        names = differences.iter().filter(rising).map(|it| cut(&it.0.name())).collect();
+    }
+    if names.is_empty() {
+        let falling = differences.iter().filter(|it| it.0.inside < it.0.outside);
+        names = falling.map(|it| format!("{} {}", if it.0.is_mean { "low" } else { "no" }, cut(&it.0.name()))).collect();
+    }
+    names
+}
+
+/// Gives a node a unique label of its `own` variables; `taken` holds all labels and names.
+pub(super) fn label(about: &About, own: &dyn Fn(NodeIx) -> bool, name: &str, taken: &mut HashSet<String>) -> String {
+    let names = about.telling(own);
     let lengths = NAMED.min(names.len())..=names.len();
     let distinct = lengths.map(|n| names[..n].join(SEPARATOR)).find(|label| !label.is_empty() && !taken.contains(label));
     let label = distinct.unwrap_or_else(|| match names.len() {

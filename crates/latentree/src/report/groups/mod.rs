@@ -13,6 +13,8 @@ mod labels;
 #[cfg(test)]
 mod tests;
 mod text;
+#[cfg(test)]
+mod words_tests;
 
 use std::collections::HashSet;
 
@@ -141,14 +143,15 @@ impl Groups {
         order.sort_by_key(|&ix| found[ix].level);
         for ix in order {
             if let (Some(theme), Some((about, _))) = (&found[ix].theme, &about[ix]) {
-                labels[theme.node.get()] = Some(label(about, tree.name(theme.node), &mut taken));
+                let own = |node: NodeIx| found[ix].variables.iter().any(|it| it.0 == node);
+                labels[theme.node.get()] = Some(label(about, &own, tree.name(theme.node), &mut taken));
             }
         }
         let others: Vec<NodeIx> = model.hidden().filter(|node| labels[node.get()].is_none()).collect();
         let about_others: Vec<About> =
             others.par_iter().map(|&node| observer.about(&Theme::whole(node), LABELLED_BY, &|_| true)).collect();
         for (&node, about) in others.iter().zip(&about_others) {
-            labels[node.get()] = Some(label(about, tree.name(node), &mut taken));
+            labels[node.get()] = Some(label(about, &|_| true, tree.name(node), &mut taken));
         }
         let other = if taken.contains("other") { "other variables" } else { "other" };
         let groups = found.into_iter().zip(about).map(|(found, about)| described(model, found, about, &labels, other)).collect();
@@ -328,7 +331,7 @@ fn differences(prior: &[f64], features: &[Feature], is_inside: &dyn Fn(usize) ->
     telling.sort_by(|a, b| b.0.total_cmp(&a.0));
     let least = telling.first().map_or(0.0, |best| MIN_TOLD * best.0);
     let telling = telling.iter().filter(|it| it.0 > 0.0 && it.0 >= least);
-    let told = telling.filter_map(|(_, feature)| feature.difference(prior, is_inside));
+    let told = telling.filter_map(|(_, feature)| feature.difference(prior, is_inside)).filter(|it| !it.is_invisible());
     let (mut told, lacked): (Vec<Difference>, Vec<Difference>) = told.partition(|it| !it.is_lack());
     told.extend(lacked);
     told.truncate(DIFFERENCES);

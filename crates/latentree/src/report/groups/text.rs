@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::{Group, Groups};
+use super::{Group, GroupState, Groups};
 use crate::model::LatentTree;
 
 /// Maximum number of variables to list per group.
 const LISTED: usize = 10;
+/// Maximum number of states to describe per group.
+const DESCRIBED: usize = 6;
 /// Line width of lists.
 const WIDTH: usize = 110;
 
@@ -55,7 +57,20 @@ fn write_group(text: &mut String, model: &LatentTree, group: &Group, depth: usiz
     if group.states.is_empty() && !group.description.is_empty() {
         line(&format!("  {}", clean(&group.description)));
     }
-    group.states.iter().skip(1).for_each(|state| line(&format!("  {}", clean(&state.description))));
+    // The first state is what the others are compared with.
+    let mut states: Vec<&GroupState> = group.states.iter().skip(1).collect();
+    let n_left = if most < usize::MAX { states.len().saturating_sub(DESCRIBED) } else { 0 };
+    if n_left > 0 {
+        let mut shares: Vec<f64> = states.iter().map(|state| state.share).collect();
+        shares.sort_by(|a, b| b.total_cmp(a));
+        states.retain(|state| state.share >= shares[DESCRIBED - 1]);
+        states.truncate(DESCRIBED);
+    }
+    states.iter().for_each(|state| line(&format!("  {}", clean(&state.description))));
+    if n_left > 0 {
+        let states = if n_left == 1 { "state" } else { "states" };
+        line(&format!("  … and {n_left} more {states} (describe MODEL --of {} lists all)", clean(&group.name)));
+    }
     let names: Vec<String> = group.variables.iter().take(most).map(|it| clean(model.tree().name(it.0))).collect();
     let more = if n > names.len() { format!(", … ({} more)", n - names.len()) } else { String::new() };
     let mut part = String::new();

@@ -42,9 +42,9 @@ use crate::model::LatentTree;
 use crate::moments::PairMoments;
 use crate::observer::Quiet;
 use crate::parameters::em::{Em, Merged, Smoothing};
-use crate::patch::{Branch, Columns, Context, Floors, Net};
+use crate::patch::{ALONE, Branch, Columns, Context, Floors, Net};
 use crate::tree::Tree;
-use crate::{Error, Observer, Place, Result};
+use crate::{Error, Observer, Place, Result, VarIx};
 
 /// Maximum number of rows used by local moves.
 const MOST_ROWS: usize = 60_000;
@@ -66,6 +66,8 @@ struct Found {
 struct Bench<'a> {
     rows: &'a dyn Rows,
     columns: Columns,
+    /// By variable, whether it has the same value in all rows.
+    constant: Vec<bool>,
     weight: f64,
     smoothing: Smoothing,
     fixed_states: Option<usize>,
@@ -87,7 +89,18 @@ impl<'a> Bench<'a> {
         }
         let columns = Columns::read(rows, MOST_ROWS, &Quiet(observer))?;
         let (smoothing, fixed_states) = (search.smoothing, search.hidden_states);
-        Ok(Self { rows, columns, weight, smoothing, fixed_states, keep_tree: false, observer, steps: Steps::unplanned(observer) })
+        let constant = columns.constant();
+        Ok(Self {
+            rows,
+            columns,
+            constant,
+            weight,
+            smoothing,
+            fixed_states,
+            keep_tree: false,
+            observer,
+            steps: Steps::unplanned(observer),
+        })
     }
 
     fn cost(&self) -> f64 {
@@ -108,11 +121,48 @@ impl<'a> Bench<'a> {
 
     /// Fits a whole model by EM.
     fn fit(&self, model: &LatentTree, passes: usize, tolerance: f64) -> Result<Option<Found>> {
+        let without = self.without_constants(model)?;
+        let model = without.as_ref().unwrap_or(model);
         let em = Em::new().merge(false).smoothing(self.smoothing).iterations(passes).tolerance(tolerance);
         let fit = em.fit(model, self.rows, &Quiet(self.observer))?;
         let log_likelihood = fit.log_likelihood.last().copied().unwrap_or(f64::NEG_INFINITY);
         let bic = log_likelihood - self.cost() * fit.model.n_free_parameters() as f64;
         Ok(Net::of_model(&fit.model, &self.columns).map(|net| Found { net, bic, model: fit.model }))
+    }
+
+    /// The model with constant variables on their own, if any is not. An edge to a column with a single label has no parameters, so
+    /// that BIC cannot decide.
+    fn without_constants(&self, model: &LatentTree) -> Result<Option<LatentTree>> {
+        let is_attached = |variable: usize| model.tree().degree(model.node_of(VarIx::new(variable))) > 0;
+        let attached: Vec<usize> = (0..self.constant.len()).filter(|&it| self.constant[it] && is_attached(it)).collect();
+        if self.keep_tree || attached.is_empty() {
+            return Ok(None);
+        }
+        let Some(mut net) = Net::of_model(model, &self.columns) else { return Ok(None) };
+        let (independent, marginals) = (Net::independent(&self.columns, self.smoothing.pseudo_count), net.marginals());
+        let mut alone = Vec::new();
+        for variable in attached {
+            let Some(inner) = net.observed.iter().position(|it| *it == Some(variable)) else {
+                alone.push(variable);
+                continue;
+            };
+            // What hangs on a constant node does not depend on it.
+            for node in 0..net.n_hidden() {
+                if node == inner || net.parent[node] == Some(inner) {
+                    net.parent[node] = None;
+                    net.table[node].clone_from(&marginals[node]);
+                }
+            }
+            alone.extend((0..net.leaf_of.len()).filter(|&leaf| net.leaf_of[leaf] == inner));
+        }
+        for variable in alone {
+            net.leaf_of[variable] = ALONE;
+            for &column in &self.columns.of_variable[variable] {
+                net.values[column].clone_from(&independent[column]);
+            }
+        }
+        net.prune(&self.columns);
+        net.model(self.rows.schema(), &self.columns).map(Some)
     }
 
     fn fit_net(&self, net: &Net, passes: usize, tolerance: f64) -> Result<Option<Found>> {

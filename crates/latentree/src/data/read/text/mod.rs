@@ -163,7 +163,7 @@ impl TextInput {
         };
         if words.is_empty() && options.schema.is_none() {
             let problem = if vocabulary.ids.is_empty() {
-                "there are no words in the documents; words are runs of letters".to_owned()
+                "there are no words in the documents; words are runs of letters and digits with at least one letter".to_owned()
             } else {
                 format!(
                     "none of {} words is left; choose other values of `read.stop`, `read.min_df`, `read.max_df` or `read.coverage`",
