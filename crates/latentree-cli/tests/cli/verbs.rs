@@ -514,7 +514,7 @@ fn with_odd_names() -> Folder {
     let mut text = "\"x,y\",a=b,y,c,size\n".to_owned();
     for row in 0..400_u32 {
         let state = u32::from(row % 5 < 2);
-        let cell = |ix: u32| if (row * 7 + ix * 11) % 13 == 0 { 1 - state } else { state };
+        let cell = |ix: u32| if (row * 7 + ix * 11).is_multiple_of(13) { 1 - state } else { state };
         let size = f64::from(10 * state) + f64::from(row * 37 % 100) / 25.0 + 0.125;
         text += &format!("{},{},{},{},{size}\n", cell(0), cell(1), cell(2), cell(3));
     }
@@ -534,8 +534,8 @@ fn names_may_contain_commas_and_equals_signs() {
     assert_eq!(ask(&["--given", "a=b=1,x,y=1", "--of", "c,y"]), apart);
     assert_ne!(apart["marginals"]["c"], ask(&["--given", "a=b=1", "--of", "c"])["marginals"]["c"]);
     let marginals = ask(&["--of", "y,x,y"]);
-    let names: Vec<&String> = marginals["marginals"].as_object().expect("nodes").keys().collect();
-    assert_eq!(names, ["x,y", "y"]);
+    let nodes = marginals["marginals"].as_object().expect("nodes");
+    assert!(nodes.len() == 2 && nodes.contains_key("x,y") && nodes.contains_key("y"), "{marginals}");
     let failed = folder.run("query m.json --given x,z=1 --of c");
     assert!(failed.code == Some(2) && failed.stderr.contains("\"x\" is not name=value"), "{}", failed.stderr);
 }
