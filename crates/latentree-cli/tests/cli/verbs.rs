@@ -534,8 +534,8 @@ fn names_may_contain_commas_and_equals_signs() {
     assert_eq!(ask(&["--given", "a=b=1,x,y=1", "--of", "c,y"]), apart);
     assert_ne!(apart["marginals"]["c"], ask(&["--given", "a=b=1", "--of", "c"])["marginals"]["c"]);
     let marginals = ask(&["--of", "y,x,y"]);
-    let names: Vec<&String> = marginals["marginals"].as_object().expect("nodes").keys().collect();
-    assert_eq!(names, ["x,y", "y"]);
+    let nodes = marginals["marginals"].as_object().expect("nodes");
+    assert!(nodes.len() == 2 && nodes.contains_key("x,y") && nodes.contains_key("y"), "{marginals}");
     let failed = folder.run("query m.json --given x,z=1 --of c");
     assert!(failed.code == Some(2) && failed.stderr.contains("\"x\" is not name=value"), "{}", failed.stderr);
 }
