@@ -118,6 +118,7 @@ fn with_constants(leaves_are_numbers: bool) -> Dataset {
     add("real", Kind::Continuous, &|_| false, 0.1);
     if !leaves_are_numbers {
         add("label", Kind::Categorical { labels: vec!["a".to_owned()] }, &|_| false, 0.0);
+        add("labels", Kind::numbered(3), &|_| false, 1.0);
         add("zero", Kind::binary(), &|_| false, 0.0);
         add("partly", Kind::Categorical { labels: vec!["a".to_owned()] }, &|row| row % 3 == 0, 0.0);
         add("count", Kind::Count, &|_| false, 3.0);
@@ -133,7 +134,7 @@ fn constant_columns_stand_alone_and_are_told_once() {
             let learned = learn(&Learning::new().effort(effort), &data);
             let tree = learned.tree();
             assert!(tree.n_hidden() >= 1 && tree.degree(tree.find("x0").unwrap()) > 0);
-            for name in ["real", "label", "zero", "partly", "count"] {
+            for name in ["real", "label", "labels", "zero", "partly", "count"] {
                 assert!(tree.find(name).is_none_or(|node| tree.degree(node) == 0), "{name}");
             }
             let warnings = learned.warnings.join("\n");

@@ -37,13 +37,15 @@ impl CorrelationSample {
     /// The correlations of scalar columns; pairs without one have correlation 0.
     ///
     /// # Errors
-    /// [`Error::Data`] naming a column that is categorical with more than two labels, or a group.
+    /// [`Error::Data`] naming a column that is categorical with more than two labels, unless it is constant, or a group.
     pub fn from_moments(moments: &PairMoments) -> Result<Self> {
         let schema = moments.schema();
         let p = schema.variables().len();
         for (variable, ix) in schema.variables().iter().zip(schema.variable_ixs()) {
             let scalar = schema.scalar_kind(ix).is_some_and(|kind| kind.n_states().is_none_or(|n| n <= 2));
-            if !scalar {
+            let weights = |column| moments.level_weights(column).unwrap_or_default();
+            let is_constant = || weights(variable.columns[0]).iter().filter(|weight| **weight > 0.0).count() <= 1;
+            if !scalar && (variable.is_group || !is_constant()) {
                 return Err(Error::data(Place::default().column(&variable.name), "it has no single correlation; use distances"));
             }
         }

@@ -38,7 +38,7 @@ pub(super) fn cases() -> Vec<Case> {
         merge("moments with a byte of the checksum changed", with_byte(&good, good.len() - 1, good[good.len() - 1] ^ 1))
             .says(["checksum"]),
         merge("moments with the magic changed", with_byte(&good, 0, b'X')).says(["start"]),
-        merge("moments of a future version", with_byte(&with_byte(&good, 8, 9), 12, 9)).says(["version 9", "1 to 1"]),
+        merge("moments of a future version", with_byte(&with_byte(&good, 8, 9), 12, 9)).says(["version 9", "1 to 2"]),
         merge("moments with a huge schema", with_byte(&good, 22, 1)).says(["schema"]),
         merge("moments with the schema changed", with_byte(&good, 24, b'[')).says(["schema"]),
         merge("moments of other columns", moments_of("p,q\n1,0\n0,1\n")).says(["good.moments", "incompatible"]),
