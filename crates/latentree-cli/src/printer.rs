@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(in_full(-8_221_134.52), "-8221134.52");
         assert_eq!(in_full(-1_234.567), "-1234.57");
         assert_eq!(
-            (in_full(-0.693_15), in_full(0.0), in_full(f64::NEG_INFINITY)),
+            (in_full(-0.712_34), in_full(0.0), in_full(f64::NEG_INFINITY)),
             ("-0.6932".to_owned(), "0".to_owned(), "-inf".to_owned())
         );
     }
