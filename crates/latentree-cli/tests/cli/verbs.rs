@@ -514,7 +514,7 @@ fn with_odd_names() -> Folder {
     let mut text = "\"x,y\",a=b,y,c,size\n".to_owned();
     for row in 0..400_u32 {
         let state = u32::from(row % 5 < 2);
-        let cell = |ix: u32| if (row * 7 + ix * 11) % 13 == 0 { 1 - state } else { state };
+        let cell = |ix: u32| if (row * 7 + ix * 11).is_multiple_of(13) { 1 - state } else { state };
         let size = f64::from(10 * state) + f64::from(row * 37 % 100) / 25.0 + 0.125;
         text += &format!("{},{},{},{},{size}\n", cell(0), cell(1), cell(2), cell(3));
     }
