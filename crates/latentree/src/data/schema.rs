@@ -204,8 +204,8 @@ impl Schema {
         self.codes.name_of.get(code).map(String::as_str)
     }
 
-    /// The typical distance of neighbouring values of a continuous column whose numbers repeat, such as 1 for ages in years; `None` if
-    /// it is not known. A state of a hidden variable is not narrower than that.
+    /// The typical distance of neighbouring values of a continuous column, such as 1 for ages in years; `None` if it is not known or
+    /// the values are many. A state of a hidden variable is not narrower than that.
     #[must_use]
     pub fn resolution(&self, column: ColIx) -> Option<f64> {
         self.resolutions.0.get(&self.column(column).name).copied()

@@ -422,9 +422,13 @@ impl Profile {
         values
     }
 
-    /// How finely numbers were recorded, if they repeat.
+    /// How finely numbers were recorded.
     pub(super) fn resolution(&self) -> Option<f64> {
-        if self.many_numbers || !self.is_numeric() { None } else { resolution(&self.values()) }
+        if self.many_numbers || !self.is_numeric() {
+            return None;
+        }
+        let values: Vec<f64> = self.values().into_iter().map(|it| it.0).collect();
+        resolution(&values)
     }
 
     /// Labels of the column as categories: numbers in numeric order, whole numbers without a decimal point.

@@ -185,7 +185,8 @@ pub fn from_values(table: MemoryTable<'_>, options: &ReadOptions) -> Result<Load
             let min_count = options.min_count.unwrap_or(0);
             let mut plan = Plan::infer(&columns, options, &overrides, |ix, told| {
                 let values = read(ix)?;
-                let (verdict, decimal_comma) = infer(&values, n_rows as u64, told, min_count, &names[ix], &mut notes)?;
+                let (verdict, decimal_comma) =
+                    infer(&values, (n_rows as u64, weights.as_deref()), told, min_count, &names[ix], &mut notes)?;
                 if let Verdict::Kind(kind, _) = &verdict {
                     let kind = told.fixed_kind().unwrap_or_else(|| kind.clone());
                     let threshold = told.kind == Some(KindOverride::Binary) && told.labels.is_none();
@@ -232,7 +233,7 @@ fn check_weights(weights: Option<&[f64]>, n_rows: usize) -> Result<()> {
 /// What a column is, and whether its numbers have decimal commas, where they are not plain.
 fn infer(
     values: &Values,
-    n_rows: u64,
+    (n_rows, weights): (u64, Option<&[f64]>),
     told: &Told,
     min_count: u64,
     name: &str,
@@ -249,7 +250,19 @@ fn infer(
         Guess::Leave(reason) => Ok((Verdict::Leave(reason), None)),
         Guess::Kind(kind) => {
             notes.add(name, &profile, n_rows, told, joined);
-            Ok((Verdict::Kind(kind, profile.resolution()), profile.decimal_comma()))
+            // Rows of weight 0 are as if they were not there.
+            let resolution = match weights.filter(|weights| kind == Kind::Continuous && weights.contains(&0.0)) {
+                None => profile.resolution(),
+                Some(weights) => {
+                    let mut seen = Profile::new(Asked { told: told.kind, min_count, prefers_comma: false });
+                    let observe = |row, cell: super::cell::Cell<'_>| {
+                        if weights[row as usize] > 0.0 { seen.observe(row, cell) } else { Ok(()) }
+                    };
+                    values.visit(observe).map_err(|(row, problem)| Error::data(place(Some(row)), problem))?;
+                    seen.resolution()
+                }
+            };
+            Ok((Verdict::Kind(kind, resolution), profile.decimal_comma()))
         }
         Guess::Problem(row, problem) => Err(Error::data(place(row), problem)),
     }

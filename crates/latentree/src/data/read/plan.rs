@@ -40,7 +40,7 @@ pub(super) struct Plan {
 
 /// The outcome of inspecting a column.
 pub(super) enum Verdict {
-    /// What its values are, and how finely numbers were recorded if they repeat.
+    /// What its values are, and how finely numbers were recorded if that is known.
     Kind(Kind, Option<f64>),
     /// Not a variable, with the reason for a warning.
     Leave(String),
