@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(in_full(-1_234.567), "-1234.57");
         assert_eq!(
             (in_full(-0.712_34), in_full(0.0), in_full(f64::NEG_INFINITY)),
-            ("-0.6932".to_owned(), "0".to_owned(), "-inf".to_owned())
+            ("-0.7123".to_owned(), "0".to_owned(), "-inf".to_owned())
         );
     }
 }
