@@ -213,7 +213,7 @@ impl ReadOptions {
     ///
     /// # Example
     /// ```
-    /// use latentree::data::{self, ReadOptions};
+    /// use latentree::data::{self, BatchSource as _, ReadOptions};
     /// let dir = tempfile::tempdir()?;
     /// let path = dir.path().join("people.csv");
     /// std::fs::write(&path, "age,smokes\n31.5,0\n99,1\n42.5,unknown\n")?;
