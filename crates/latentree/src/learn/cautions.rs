@@ -19,7 +19,7 @@ use crate::{NodeIx, VarIx};
 /// Number of rows below which any dependence may be due to chance.
 const FEW_ROWS: u64 = 10;
 /// Why a search gives several trees.
-pub(super) const APART: &str = ": what joins them is too weak to raise BIC";
+pub(super) const APART: &str = ": no edge between them gains more than it costs";
 /// Maximum number of columns named in a warning.
 const NAMED: usize = 5;
 /// Maximum number of columns that are compared with each other.

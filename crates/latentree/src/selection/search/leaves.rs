@@ -11,7 +11,7 @@ use crate::patch::{ALONE, CHUNK, Column, Columns, INNER, Net, Soft};
 const LEAST_GAIN: f64 = 3.0;
 
 /// Expected counts of a column in the states of a node: `[state][label]`, or weight, sum and squares.
-fn counts(column: &Column, posterior: &Soft, columns: &Columns, masses: &[f64]) -> Vec<f64> {
+pub(super) fn counts(column: &Column, posterior: &Soft, columns: &Columns, masses: &[f64]) -> Vec<f64> {
     let (k, n_rows) = (posterior.n_states, columns.n_rows);
     match column {
         Column::Labels { n_codes, usual, listed } => {
@@ -53,7 +53,7 @@ fn counts(column: &Column, posterior: &Soft, columns: &Columns, masses: &[f64]) 
 }
 
 /// The maximum expected log-likelihood of a column given these counts, up to a constant.
-fn score(column: &Column, counts: &[f64]) -> f64 {
+pub(super) fn score(column: &Column, counts: &[f64]) -> f64 {
     let plogp = |value: f64| if value > 0.0 { value * value.ln() } else { 0.0 };
     match column {
         Column::Numbers { is_count: true, .. } => counts
@@ -75,7 +75,7 @@ fn score(column: &Column, counts: &[f64]) -> f64 {
 }
 
 /// The parameters implied by these counts.
-fn parameters(column: &Column, counts: &[f64], pseudo_count: f64) -> Vec<f64> {
+pub(super) fn parameters(column: &Column, counts: &[f64], pseudo_count: f64) -> Vec<f64> {
     match column {
         Column::Numbers { is_count: true, mean, .. } => {
             counts.chunks_exact(3).map(|sums| ((sums[1] + 0.01 * mean) / (sums[0] + 0.01)).max(1e-12)).collect()

@@ -11,11 +11,13 @@
 //!    tried.
 //!
 //! All starts get a few sweeps, and the best of them climb to the end. Small tables are then kicked ([`kicks`]): part of the
-//! best model is undone, and the search climbs again. Edges of the best model that gain no more than expected by chance are
+//! best model is undone, and the search climbs again. Separate trees of the best model are joined at observed variables
+//! where an edge is worth it ([`joins`]). Edges of the best model that gain no more than expected by chance are
 //! cut ([`cuts`]). Work is measured in table cells times rows, never in seconds, so results do not depend on the machine.
 
 mod beginnings;
 mod cuts;
+mod joins;
 mod kicks;
 mod leaves;
 mod moves;
@@ -465,6 +467,7 @@ pub fn by_bic(data: &dyn Rows, moments: &PairMoments, search: &BicSearch, observ
     bench.steps.climb_last();
     let best = bench.climb(best, sweeps, search.seed.wrapping_add(77), true)?;
     let best = bench.kicked(best, search, size)?;
+    let best = bench.with_joins(best, search.seed.wrapping_add(79))?;
     let best = if observer.stop_early() { best } else { bench.fit(&best.model, 200, 1e-8)?.unwrap_or(best) };
     let best = bench.with_cuts(best)?;
     // The rows may not justify any dependence.
@@ -538,6 +541,7 @@ fn climbed(
     let Some(begun) = bench.fit(model, 30, 1e-7)? else { return Ok(None) };
     observer.model_found();
     let best = bench.climb(begun, 25, search.seed, !keep_tree)?;
+    let best = bench.with_joins(best, search.seed)?;
     if observer.stop_early() {
         return Ok(Some(best.model));
     }

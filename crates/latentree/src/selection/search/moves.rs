@@ -156,7 +156,7 @@ pub(super) fn around(context: &Context<'_>, hidden: usize, judge: &Judge<'_>, se
 }
 
 /// Maximum number of labels of a variable that may replace a hidden node.
-const MOST_LABELS: usize = 32;
+pub(super) const MOST_LABELS: usize = 32;
 
 /// Replaces the hidden node of the star by one of its variables: the best of those with the most information about it.
 fn observing(star: &Local, base: f64, judge: &Judge<'_>) -> Option<Move> {

@@ -190,3 +190,25 @@ fn independent_parts_are_not_joined_by_hidden_nodes() {
     }
     assert_eq!(joined, 0);
 }
+
+/// An edge between two leaves of different hidden variables, and one from a leaf to a variable on its own, join separate trees.
+#[test]
+fn trees_are_joined_at_observed_variables() {
+    use rand::{RngExt, SeedableRng};
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(23);
+    let mut copy = |value: u8, share: f64| if rng.random_bool(share) { value } else { 1 - value };
+    let mut columns = vec![Vec::new(); 11];
+    for _ in 0..3_000 {
+        let hidden = [copy(0, 0.5), copy(0, 0.5)];
+        let mut row: Vec<u8> = (0..10).map(|at| copy(hidden[at / 5], 0.8)).collect();
+        // The last leaf of the second hidden variable hardly depends on it, but on a leaf of the first.
+        row[9] = if copy(0, 0.7) == 0 { copy(row[0], 0.7) } else { copy(hidden[1], 0.8) };
+        row.push(copy(row[4], 0.58));
+        row.iter().zip(&mut columns).for_each(|(&cell, column): (&u8, &mut Vec<u8>)| column.push(cell));
+    }
+    let rows = table(columns);
+    let tree = searched(&rows).tree().clone();
+    let has_edge = |a: &str, b: &str| tree.links(tree.find(a).unwrap()).iter().any(|link| Some(link.to) == tree.find(b));
+    assert!(has_edge("x4", "x10"), "{}", tree.to_newick(None));
+    assert!(tree.is_connected());
+}
