@@ -1,4 +1,7 @@
 //! A table's default tree with its support and bootstrap, and the trees of random halves of its rows: how many splits they share.
+//!
+//! With `--drawn`, so many rows are also drawn from the learned model, and two halves of them are compared with each other
+//! and with the tree they are drawn from: what halves of this size share if the tree is exactly true.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -24,9 +27,12 @@ pub(crate) struct HalvesArgs {
     /// Seeds of the partitions
     #[arg(long, value_name = "N,M", value_delimiter = ',', default_value = "1")]
     partitions: Vec<u64>,
-    /// Replicates of the bootstrap of all rows; 0 leaves all rows out
+    /// Replicates of the bootstrap of all rows; 0 leaves all rows out unless `--drawn`
     #[arg(long, value_name = "N", default_value_t = 100)]
     bootstrap: usize,
+    /// Compares halves of rows that are drawn from the model of all rows, too
+    #[arg(long)]
+    drawn: bool,
     /// The command-line program [default: latentree beside this one]
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
@@ -38,6 +44,10 @@ pub(crate) struct HalvesArgs {
 /// Bootstrap shares from which a split counts as found again.
 const FOUND: f64 = 0.7;
 
+const NAMES: [&str; 2] = ["A", "B"];
+/// The model of all rows.
+const WHOLE: &str = "all.json";
+
 /// A learned tree and what the program said of it.
 struct Learned {
     tree: Tree,
@@ -45,11 +55,11 @@ struct Learned {
     cpu_seconds: Option<f64>,
 }
 
-fn learned(program: &Program, folder: &Path, data: &[String], options: &[String]) -> Result<Learned> {
-    let output = ["-o", "model.json"].map(str::to_owned);
+fn learned(program: &Program, folder: &Path, data: &[String], options: &[String], name: &str) -> Result<Learned> {
+    let output = ["-o", name].map(str::to_owned);
     let called = program.call(folder, &[&["learn".to_owned()], data, &output, options].concat())?;
     let json = called.json.map_err(|problem| Error::option("--program", problem))?;
-    let tree = match ModelFile::read(folder.join("model.json"))? {
+    let tree = match ModelFile::read(folder.join(name))? {
         ModelFile::LatentTree(model) => model.tree().clone(),
         _ => return Err(Error::option("--program", "the model is not a latent tree")),
     };
@@ -116,6 +126,34 @@ fn row(table: &Table, rows: &str, learned: &Learned) -> Vec<String> {
     ]
 }
 
+/// The row of a tree, with the share of its splits that the others have as well.
+fn compared(table: &Table, rows: &str, learned: &Learned, others: &[Parting<'_>]) -> Vec<String> {
+    let (mine, mut cells) = (partings(&learned.tree), row(table, rows, learned));
+    let count = |is: &dyn Fn(&Parting<'_>) -> bool| share(mine.iter().filter(|it| is(it)).count(), mine.len());
+    cells[8] = count(&|split| others.iter().any(|other| split.is_same(other)));
+    cells[9] = count(&|split| split.is_shared(others));
+    let sum: f64 = mine.iter().map(|split| split.transfer_support(others)).sum();
+    cells[10] = format!("{:.2}", sum / mine.len().max(1) as f64);
+    cells
+}
+
+/// Compares the trees of two halves with each other.
+fn compare(table: &Table, rows: &str, halves: &[Learned; 2], add: &mut impl FnMut(Vec<String>)) {
+    for own in 0..2 {
+        crate::note(&outline(&halves[own].tree));
+        let others = partings(&halves[1 - own].tree);
+        add(compared(table, &format!("{} {rows}", NAMES[own]), &halves[own], &others));
+    }
+}
+
+/// Draws rows from the model of all rows.
+fn drawn(program: &Program, folder: &Path, n_rows: usize, seed: u64) -> Result<String> {
+    let (name, numbers) = ("drawn.csv".to_owned(), [n_rows.to_string(), seed.to_string()]);
+    let arguments = ["sample", WHOLE, "--rows", &numbers[0], "--seed", &numbers[1], "-o", &name].map(str::to_owned);
+    program.call(folder, &arguments)?.json.map_err(|problem| Error::option("--program", problem))?;
+    Ok(name)
+}
+
 pub(crate) fn run(args: &HalvesArgs, data: &Path) -> Result<Results> {
     let program = Program::new(args.program.as_deref(), args.limit)?;
     let header = [
@@ -142,31 +180,32 @@ pub(crate) fn run(args: &HalvesArgs, data: &Path) -> Result<Results> {
             crate::note(&cells.join(" | "));
             results.row(cells);
         };
-        if args.bootstrap > 0 {
+        if args.bootstrap > 0 || args.drawn {
             let options = ["--bootstrap".to_owned(), args.bootstrap.to_string()];
-            let whole = learned(&program, &folder, &table.write(&folder, "all", |_| true)?, &options)?;
+            let options = if args.bootstrap > 0 { &options[..] } else { &[] };
+            let whole = learned(&program, &folder, &table.write(&folder, "all", |_| true)?, options, WHOLE)?;
             crate::note(&outline(&whole.tree));
             add(row(&table, "all", &whole));
+            for &partition in args.partitions.iter().filter(|_| args.drawn) {
+                let half = |half: u64| {
+                    let data = drawn(&program, &folder, table.n_rows() / 2, 2 * partition + half)?;
+                    learned(&program, &folder, &[data], &[], "half.json")
+                };
+                let (halves, truth) = ([half(0)?, half(1)?], partings(&whole.tree));
+                compare(&table, &format!("drawn half of partition {partition}"), &halves, &mut add);
+                for (own, half) in halves.iter().enumerate() {
+                    let rows = format!("drawn half {} of partition {partition}, to the model", NAMES[own]);
+                    add(compared(&table, &rows, half, &truth));
+                }
+            }
         }
         for &partition in &args.partitions {
             let half_of_row = folds(table.n_rows(), 2, partition);
             let half = |half: usize| {
                 let part = table.write(&folder, "half", |row| half_of_row[row] == half)?;
-                learned(&program, &folder, &part, &[])
+                learned(&program, &folder, &part, &[], "half.json")
             };
-            let halves = [half(0)?, half(1)?];
-            let splits = [0, 1].map(|half| partings(&halves[half].tree));
-            for own in 0..2 {
-                crate::note(&outline(&halves[own].tree));
-                let mut cells = row(&table, &format!("half {} of partition {partition}", ["A", "B"][own]), &halves[own]);
-                let (mine, theirs) = (&splits[own], &splits[1 - own]);
-                let count = |is: &dyn Fn(&Parting<'_>) -> bool| share(mine.iter().filter(|it| is(it)).count(), mine.len());
-                cells[8] = count(&|split| theirs.iter().any(|other| split.is_same(other)));
-                cells[9] = count(&|split| split.is_shared(theirs));
-                let sum: f64 = mine.iter().map(|split| split.transfer_support(theirs)).sum();
-                cells[10] = format!("{:.2}", sum / mine.len().max(1) as f64);
-                add(cells);
-            }
+            compare(&table, &format!("half of partition {partition}"), &[half(0)?, half(1)?], &mut add);
         }
     }
     std::fs::remove_dir_all(&folder).map_err(Error::io("remove", &folder))?;

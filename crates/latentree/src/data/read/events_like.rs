@@ -3,6 +3,8 @@
 //! Read as a plain table, every line would be a row and the ids would be numbers, and the learned model would be meaningless.
 //! Evidence, from the first rows: few columns; one, the ids, repeats itself; another holds codes, many and shared between ids;
 //! an id hardly ever has the same code twice. An id that is called so makes it certain; ids that stand together make it likely.
+//! Codes that are numbers make it certain only if the column is called a code: measurements of a subject (a weight at each age)
+//! look the same otherwise, and if they increase along the lines of each id, they are times.
 
 use std::collections::{HashMap, HashSet};
 
@@ -35,6 +37,8 @@ pub(super) struct EventsLook {
 #[derive(Debug, Default)]
 struct Texts {
     number_of: HashMap<Box<[u8]>, u32>,
+    /// Of each text, NaN if it is none.
+    values: Vec<f64>,
     /// Of each row; 0 is missing.
     rows: Vec<u32>,
     any_word: bool,
@@ -53,20 +57,17 @@ impl EventsLook {
             return;
         }
         let number_bits;
-        let (text, is_word, is_whole) = match cell {
-            Cell::Text(text) if !is_missing(text) => {
-                let value = number(text);
-                (text, value.is_none(), value.is_none_or(|value| value.fract() == 0.0))
-            }
+        let (text, value) = match cell {
+            Cell::Text(text) if !is_missing(text) => (text, number(text)),
             Cell::Number(value) if !value.is_nan() => {
                 number_bits = value.to_bits().to_le_bytes();
-                (&number_bits[..], false, value.fract() == 0.0)
+                (&number_bits[..], Some(value))
             }
-            _ => (&[][..], false, true),
+            _ => (&[][..], None),
         };
         let texts = &mut self.columns[column];
-        texts.any_word |= is_word;
-        texts.all_whole &= is_whole;
+        texts.any_word |= !text.is_empty() && value.is_none();
+        texts.all_whole &= value.is_none_or(|value| value.fract() == 0.0);
         let next = texts.number_of.len() as u32 + 1;
         let number = match text {
             [] => 0,
@@ -74,6 +75,7 @@ impl EventsLook {
                 Some(&number) => number,
                 None => {
                     texts.number_of.insert(text.into(), next);
+                    texts.values.push(value.unwrap_or(f64::NAN));
                     next
                 }
             },
@@ -87,8 +89,11 @@ impl EventsLook {
         let pairs = (0..n_columns).flat_map(|id| (0..n_columns).map(move |code| (id, code))).filter(|(id, code)| id != code);
         let likely = pairs.filter_map(|(id, code)| {
             let is_called = is_row_name(&names[id]);
-            let likely = self.are_ids_and_codes(id, code) && (is_called || self.stand_together(id));
-            likely.then_some(LooksLike { id, code, is_certain: is_called })
+            let (any_word, is_code) = (self.columns[code].any_word, is_code_name(&names[code]));
+            let likely = self.are_ids_and_codes(id, code)
+                && (is_called || self.stand_together(id))
+                && (any_word || is_code || !self.increase_within(id, code));
+            likely.then_some(LooksLike { id, code, is_certain: is_called && (any_word || is_code) })
         });
         // Of several codes (a diagnosis and its description) the first will do.
         likely.max_by_key(|it| (it.is_certain, n_columns - it.code))
@@ -99,7 +104,7 @@ impl EventsLook {
         let n_rows = ids.rows.len().min(codes.rows.len());
         let (n_ids, n_codes) = (ids.number_of.len(), codes.number_of.len());
         let is_repeated = n_ids * 6 <= n_rows * 5;
-        let is_code = codes.any_word || is_code_name_of_numbers(codes);
+        let is_code = codes.any_word || are_codes_of_numbers(codes);
         if n_ids < MIN_DISTINCT || n_codes < MIN_DISTINCT || !is_repeated || !is_code || !ids.all_whole || n_codes * 2 > n_rows {
             return false;
         }
@@ -107,6 +112,16 @@ impl EventsLook {
             ids.rows.iter().zip(&codes.rows).map(|(&id, &code)| (id, code)).filter(|&(id, code)| id > 0 && code > 0).collect();
         // Codes of one id only (a district of a city) are its parts, not events.
         events.len() * 10 >= n_rows * 6 && events.len() >= 2 * n_codes
+    }
+
+    /// Whether numbers increase from line to line of an id, as times do.
+    fn increase_within(&self, id: usize, times: usize) -> bool {
+        let (ids, times) = (&self.columns[id], &self.columns[times]);
+        let value = |text: u32| (text > 0).then(|| times.values[text as usize - 1]);
+        let steps = ids.rows.windows(2).zip(times.rows.windows(2)).filter(|(ids, _)| ids[0] == ids[1] && ids[0] > 0);
+        let steps: Vec<bool> =
+            steps.filter_map(|(_, pair)| value(pair[0]).zip(value(pair[1]))).map(|(left, right)| left < right).collect();
+        !steps.is_empty() && steps.iter().filter(|it| **it).count() * 20 >= steps.len() * 19
     }
 
     /// Whether the lines of an id stand together, as a file of events usually has them.
@@ -117,8 +132,16 @@ impl EventsLook {
     }
 }
 
+/// Whether a column is called a code.
+fn is_code_name(name: &str) -> bool {
+    const CODES: [&str; 14] =
+        ["code", "icd", "dx", "diag", "phecode", "atc", "ndc", "cpt", "loinc", "snomed", "drug", "item", "product", "concept"];
+    let lower = name.to_lowercase();
+    lower.split(|letter: char| !letter.is_alphabetic()).any(|word| CODES.iter().any(|code| word.starts_with(code)))
+}
+
 /// Codes that are all numbers (ICD-9's 250.00) have digits after a point as often as not, which ids and counts have not.
-fn is_code_name_of_numbers(codes: &Texts) -> bool {
+fn are_codes_of_numbers(codes: &Texts) -> bool {
     !codes.all_whole && codes.number_of.len() * 4 < codes.rows.len()
 }
 
@@ -188,6 +211,18 @@ mod tests {
         // One row a patient.
         let wide = |row: usize| vec![row.to_string(), format!("d{}", row * 17 % 89 % 15)];
         assert_eq!(verdict(&["patient_id", "drug"], (0..600).map(wide)), None);
+        // Measurements of subjects at their ages, in order or not.
+        let measured = |row: usize, age: usize| {
+            let age = (8 + age) as f64 + if age == 6 { (row % 10) as f64 / 10.0 } else { 0.0 };
+            vec![(100 + row / 7).to_string(), age.to_string(), (row * 7919 % 1009).to_string()]
+        };
+        let names = ["subject", "age", "exercise"];
+        assert_eq!(verdict(&names, (0..700).map(|row| measured(row, row % 7))), None);
+        let shuffled = verdict(&names, (0..700).map(|row| measured(row, row * 3 % 7)));
+        assert_eq!(shuffled.map(|it| it.is_certain), Some(false));
+        // Codes of numbers are known by their name.
+        let coded = |row: usize| vec![(row / 3).to_string(), format!("{}.{}", 200 + row * 7919 % 101 % 40, row % 2)];
+        assert_eq!(verdict(&["patient", "icd9"], (0..600).map(coded)).map(|it| it.is_certain), Some(true));
         // Answers of a survey.
         let answers = |row: usize| (0..4).map(|item| (row * (item + 3) % 5 + 1).to_string()).collect();
         assert_eq!(verdict(&["q1", "q2", "q3", "q4"], (0..600).map(answers)), None);
