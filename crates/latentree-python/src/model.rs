@@ -125,6 +125,12 @@ impl Model {
         })
     }
 
+    /// The kind that a model file says it has; None for files of other programs.
+    #[staticmethod]
+    fn kind_of_file(path: PathBuf) -> PyResult<Option<String>> {
+        guarded(|| latentree::format::kind_of_file(&path).map_err(to_python))
+    }
+
     /// A model from the text of its file.
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<Self> {
