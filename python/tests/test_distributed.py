@@ -136,7 +136,7 @@ def test_bad_input_is_told():
         fit(lambda task: merge([observe(task, [])]))
     with pytest.raises(ValueError, match="no rows"):
         fit(runner(frame.iloc[:0], 1))
-    with pytest.raises(ValueError, match="features_cols.*\"zz\""):
+    with pytest.raises(ValueError, match="^columns.*\"zz\""):
         fit(runner(frame, 2), columns=["a", "zz"])
     with pytest.raises(ValueError, match="weight_col.*\"zz\""):
         fit(runner(frame, 2), weight_col="zz")

@@ -136,8 +136,14 @@ fn mistakes_are_told_and_leave_nothing_behind() {
         ("federate answer run/round-1.pass north.csv --site south --policy policy.json -o new.part", "least_row"),
         ("federate answer run/round-1.pass south.csv --site south --policy strict.json -o new.part", "at least 3000"),
         ("federate answer run/round-1.pass south.csv --site south --policy list.json -o new.part", "an object"),
-        ("federate answer run/round-1.pass south.csv --site south --policy many.json -o new.part", "(least_sites), and this run has no masks"),
-        ("federate answer run/round-1.pass south.csv --site south --policy peers.json -o new.part", "(peers), and this run has no masks"),
+        (
+            "federate answer run/round-1.pass south.csv --site south --policy many.json -o new.part",
+            "(least_sites), and this run has no masks",
+        ),
+        (
+            "federate answer run/round-1.pass south.csv --site south --policy peers.json -o new.part",
+            "(peers), and this run has no masks",
+        ),
         ("federate answer run/round-1.pass south.csv --site south --kind *=binary -o new.part", "leave"),
         ("federate answer a.part south.csv --site south -o new.part", "it is a part"),
         ("federate answer clinic.csv south.csv --site south -o new.part", "does not begin"),

@@ -68,7 +68,9 @@ impl Policy {
         } else {
             return Ok(());
         };
-        Err(refused(format!("the policy {rule}, and this run has no masks; the coordinator starts a masked run with `federate.keys`")))
+        Err(refused(format!(
+            "the policy {rule}, and this run has no masks; the coordinator starts a masked run with `federate.keys`"
+        )))
     }
 
     /// Fails unless the policy allows the pass.
