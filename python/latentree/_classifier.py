@@ -123,7 +123,7 @@ class LatentTreeClassifier(ClassifierMixin, BaseEstimator):
         table = data.table(read_kinds(self.kind), weights, min_count=read_min_count(self.min_count))
         shares = np.bincount(codes, weights=weights, minlength=len(classes)).astype(np.float64)
         if not (shares > 0).all():
-            raise ValueError(f"sample_weight: class {classes[int(np.argmin(shares))]!r} has no weight")
+            raise ValueError(f"sample_weight: class {plain(classes[int(np.argmin(shares))])!r} has no weight")
         priors = self._priors(shares / shares.sum())
         options = self._learn_options()
         models, reports = [], []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 import warnings
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _latentree
-from ._options import plain, read_list, read_text_or_none, read_whole
+from ._options import read_list, read_share, read_text_or_none, read_whole
 from ._warnings import LatentTreeWarning
 
 _Path = str | os.PathLike[str]
@@ -50,9 +49,7 @@ def _read(path: _Path, given: dict[str, Any]) -> Events:
         if given[name] is not None:
             given[name] = read_whole(name, given[name], 0)
     for name in ("max_share", "coverage"):
-        value = plain(given[name])
-        if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
-            raise TypeError(f"{name}: {value!r} given; a share from 0 to 1 is needed")
+        given[name] = read_share(name, given[name])
     for name in ("time", "since", "until", "split"):
         read_text_or_none(name, given.get(name), "a text")
     for name, value in zip(("row", "item", "value"), given.get("events", ())):

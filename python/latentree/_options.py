@@ -37,6 +37,14 @@ def read_whole(argument: str, value: Any, least: int | None = None) -> int:
     return int(value)
 
 
+def read_share(argument: str, value: Any) -> float | None:
+    """A number or None, or an error that names the argument; the library checks its range."""
+    value = plain(value)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
+        raise TypeError(f"{argument}: {value!r} given; a share from 0 to 1 is needed")
+    return value
+
+
 def read_list(argument: str, values: Any, needed: str = "a list of names") -> list[Any]:
     """The elements of a list, or an error that names the argument: a text alone would be taken for the list of its letters."""
     if isinstance(values, (str, bytes, os.PathLike)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _latentree
 from ._base import BaseEstimator
-from ._options import read_list, read_n_jobs, read_text_or_none, read_whole
+from ._options import read_list, read_n_jobs, read_share, read_text_or_none, read_whole
 from ._warnings import LatentTreeWarning
 
 if TYPE_CHECKING:
@@ -73,9 +73,14 @@ def read_text(
         read_text_or_none(name, value, "a text")
     if (source is None) == (texts is None):
         raise TypeError("give files (source) or texts, and not both")
+    of_files = [name for name in ("column", "encoding", "id") if own[name] is not None]
+    if texts is not None and of_files:
+        raise ValueError(f"{of_files[0]}: it says how files are read, and texts are given; leave it out")
     paths = None
     if source is not None:
         paths = [os.fspath(source)] if isinstance(source, str | os.PathLike) else [os.fspath(path) for path in source]
+        if not paths:
+            raise ValueError("source: there are no files; give at least one")
     limit = {name: None if value is None else repr(value) for name, value in (("min_df", min_df), ("max_df", max_df))}
     ends, columns, values, words, names, notes = _latentree.read_text(
         paths,
@@ -86,7 +91,7 @@ def read_text(
         stop,
         limit["min_df"],
         limit["max_df"],
-        coverage,
+        read_share("coverage", coverage),
         encoding,
         id,
         None if vocabulary is None else [str(word) for word in read_list("vocabulary", vocabulary, "a list of words")],

@@ -28,11 +28,12 @@ def _documents(X: Any) -> list[str] | None:
         texts = list(X)
     else:
         return None
-    if not any(isinstance(text, str) for text in texts):
+    if not any(isinstance(text, (str, bytes)) for text in texts):
         return None
     for ix, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"document {ix} is {text!r}, not a text; leave it out, or give an empty text")
+            remedy = "decode it" if isinstance(text, bytes) else "leave it out, or give an empty text"
+            raise TypeError(f"document {ix} is {text!r}, not a text; {remedy}")
     return texts
 
 

@@ -197,6 +197,11 @@ WRONG = {
     "a group file and one column": (lambda: read_events(__file__, "p", "c", rollup=("f.csv", "c")), TypeError, "rollup"),
     "a split by number": (lambda: read_meds(".", split=3), TypeError, "split"),
     "stop words in a list": (lambda: read_text(texts=["a b"], stop=["a"]), TypeError, "stop"),
+    "a share of words in words": (lambda: read_text(texts=["a b"], coverage="most"), TypeError, "coverage"),
+    "a column of texts": (lambda: read_text(texts=["a b"], column="x"), ValueError, "column: .*texts"),
+    "no files": (lambda: read_text([]), ValueError, "source"),
+    "bytes that are no text": (lambda: fit(np.array([[b"a", b"\xff"]] * 9)), ValueError, "UTF-8"),
+    "tables of a tree": (lambda: fit(ANSWERS, structure="clnj", parameters="none").tables_, ValueError, "a tree alone has no tables"),
     "topics of a number": (lambda: topics(3), TypeError, "model: int given"),
     "no words of topics": (lambda: topics(GROUPS, n_words=0), ValueError, "n_words"),
 }
