@@ -3,7 +3,7 @@
 mod same_file;
 mod unfinished;
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -282,7 +282,8 @@ impl Partial {
                 result => {
                     let file = result?;
                     // The lock tells others that this file is being written; some file systems have none.
-                    if file.lock().is_ok() && !path.exists() && attempt < 1000 {
+                    let is_taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+                    if (is_taken || !path.exists()) && attempt < 1000 {
                         // Another process took it for abandoned before it was locked.
                         continue;
                     }
