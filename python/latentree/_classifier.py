@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from . import _data, _latentree
 from ._base import BaseEstimator, ClassifierMixin
 from ._estimator import LatentTree
 from ._features import match_features
-from ._options import plain, read_handle_unknown, read_kinds, read_min_count, read_n_jobs
+from ._options import ending, plain, read_handle_unknown, read_kinds, read_min_count, read_n_jobs
 from ._warnings import NotFittedError, warn_all
 
 #: The column of the classes in files.
@@ -122,7 +123,7 @@ class LatentTreeClassifier(ClassifierMixin, BaseEstimator):
         table = data.table(read_kinds(self.kind), weights, min_count=read_min_count(self.min_count))
         shares = np.bincount(codes, weights=weights, minlength=len(classes)).astype(np.float64)
         if not (shares > 0).all():
-            raise ValueError(f"sample_weight: class {classes[int(np.argmin(shares))]!r} has no weight")
+            raise ValueError(f"sample_weight: class {plain(classes[int(np.argmin(shares))])!r} has no weight")
         priors = self._priors(shares / shares.sum())
         options = self._learn_options()
         models, reports = [], []
@@ -149,6 +150,8 @@ class LatentTreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _learn_options(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in ("structure", "n_states", "parameters", "linkers", "random_state")}
+        if self.options is not None and not isinstance(self.options, Mapping):
+            raise TypeError(f"options: {self.options!r} given; a dict of options of LatentTree is needed, such as {{'effort': 'quick'}}")
         given = dict(self.options or {})
         known = LatentTree().get_params()
         taken = {*own, "kind", "handle_unknown", "min_count", "n_jobs", "tree", "verbose"}
@@ -164,7 +167,10 @@ class LatentTreeClassifier(ClassifierMixin, BaseEstimator):
             if self.priors == "uniform":
                 return np.full(len(shares), 1.0 / len(shares))
             raise ValueError(f"priors: {self.priors!r} given; train, uniform or a probability for each class is needed")
-        priors = np.asarray(self.priors, dtype=np.float64)
+        try:
+            priors = np.asarray(self.priors, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"priors: {self.priors!r} given; train, uniform or a list of probabilities is needed") from None
         if priors.shape != shares.shape or not (priors >= 0).all() or abs(priors.sum() - 1.0) > 1e-6:
             raise ValueError(f"priors: {self.priors!r} given; {len(shares)} probabilities that sum to 1 are needed")
         return priors
@@ -208,8 +214,11 @@ class LatentTreeClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file that ``latentree classify`` reads. Classes are labels there; the column of the classes is ``class``."""
         models = self._fitted()
+        text = os.fspath(path)
+        if ending(text) not in ("", ".json"):
+            raise ValueError(f"save: {text!r} given; a model file ends in .json")
         labels = [_data.label_text(plain(name)) for name in self.classes_]
-        _latentree.write_classifier(os.fspath(path), _TARGET, labels, self.priors_.tolist(), models)
+        _latentree.write_classifier(text, _TARGET, labels, self.priors_.tolist(), models)
 
 
 def _classes(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -221,15 +230,21 @@ def _classes(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         labels = np.asarray(y)
         if labels.ndim != 1:
             raise ValueError(f"y: an array of {labels.ndim} dimensions given; one class for every row is needed") from None
+        check_classification_targets = None
     else:
         labels = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
     if len(labels) != n_rows:
         raise ValueError(f"y: {len(labels)} classes for {n_rows} rows")
-    missing = labels != labels if labels.dtype.kind != "O" else np.array([it is None or it != it for it in labels.tolist()], dtype=bool)
+    missing = [_data.is_missing(it) for it in labels.tolist()] if labels.dtype.kind == "O" else labels != labels
     if np.any(missing):
-        raise ValueError(f"y: {int(np.sum(missing))} rows have no class; leave them out")
-    classes, codes = np.unique(labels, return_inverse=True)
+        raise ValueError(f"y: {int(np.sum(missing))} rows have no class; leave them out of X and y")
+    try:
+        if check_classification_targets is not None:
+            check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(it).__name__ for it in labels.tolist()})
+        raise TypeError(f"y: classes of different types given ({', '.join(kinds)}); convert them to one") from None
     if len(classes) < 2:
         raise ValueError(f"y: the number of classes has to be greater than one; got {len(classes)} class")
     return classes, codes.reshape(-1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import numbers
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -11,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from . import _latentree
-from ._mixture import RowGroups, read_name, read_number, read_switch
-from ._options import ending, plain, read_n_jobs, read_seed
+from ._mixture import RowGroups, read_number, read_switch
+from ._options import ending, read_n_jobs, read_seed, read_text_or_none, read_whole
 from ._progress import Progress
 from ._warnings import warn_all
 
@@ -110,18 +109,14 @@ class HierarchicalClustering(RowGroups):
     def _request(self, seed: int) -> dict[str, Any]:
         if self.depth is not None and self.n_clusters is not None:
             raise ValueError("depth: given together with n_clusters; give one of them")
-        min_size = plain(self.min_size)
-        if isinstance(min_size, bool) or not isinstance(min_size, numbers.Integral):
-            raise TypeError(f"min_size: {min_size!r} given; a whole number is needed")
-        if not 1 <= int(min_size) < 2**32:
-            raise ValueError(f"min_size: {min_size} given; 1 or more is needed")
+        min_size = min(read_whole("min_size", self.min_size, 1), 2**32 - 1)
         return {
             "depth": None if self.depth is None else read_number("depth", self.depth, "a whole number"),
             "leaves": None if self.n_clusters is None else read_number("n_clusters", self.n_clusters),
-            "family": read_name("family", self.family),
-            "method": read_name("method", self.method),
+            "family": read_text_or_none("family", self.family),
+            "method": read_text_or_none("method", self.method),
             "em": read_switch("em", self.em),
-            "min_size": int(min_size),
+            "min_size": min_size,
             "seed": seed,
         }
 

@@ -252,7 +252,10 @@ def _read_array(X: Any, who: str) -> Data:
     if array.dtype.kind in "mMV":
         raise TypeError(f"arrays of {array.dtype} cannot be read; give numbers, truth values or texts")
     if array.dtype.kind == "S":
-        array = np.char.decode(array, "utf-8")
+        try:
+            array = np.char.decode(array, "utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"the array holds bytes that are not UTF-8 ({error}); decode it first") from None
     if array.dtype.kind in "US" or array.dtype.kind == "T":
         array = array.astype(object)
     if array.dtype != object:

@@ -13,7 +13,19 @@ from ._base import BaseEstimator, DensityMixin, TransformerMixin, available_if
 from ._evidence import read_evidence
 from ._features import match_features, original_columns
 from ._moments import Moments
-from ._options import column_name, draw_seed, plain, read_handle_unknown, read_kinds, read_min_count, read_n_jobs, read_seed
+from ._options import (
+    column_name,
+    draw_seed,
+    plain,
+    read_handle_unknown,
+    read_kinds,
+    read_list,
+    read_min_count,
+    read_n_jobs,
+    read_seed,
+    read_text_or_none,
+    read_whole,
+)
 from ._progress import Progress
 from ._views import TreeViews
 from ._warnings import NotFittedError, warn_all
@@ -37,7 +49,8 @@ class LatentTree(TreeViews, TransformerMixin, DensityMixin, BaseEstimator):
 
     Columns may be Boolean, categorical, numeric or counts, and may have missing cells. Kinds are inferred as on the command line:
     0 and 1 are binary, up to 12 distinct whole numbers are categories, small non-negative whole numbers that vary as counts do are counts, other numbers
-    are continuous, and text is categorical. Categorical columns of data frames keep their levels. ``kind`` overrides this. If all
+    are continuous, and text is categorical. Categorical columns of data frames keep their levels. A sparse matrix has one kind for all columns:
+    binary, count or continuous. ``kind`` overrides this. If all
     columns are continuous and ``n_states`` is ``"auto"``, all variables are Gaussian; otherwise hidden variables are discrete.
 
     Parameters
@@ -297,10 +310,13 @@ class LatentTree(TreeViews, TransformerMixin, DensityMixin, BaseEstimator):
         """Learn only the tree, from a square distance matrix; NaN means that a distance is unknown."""
         if hasattr(distances, "columns") and names is None:
             names = [column_name(name) for name in distances.columns]
-        matrix = np.ascontiguousarray(np.asarray(distances), dtype=np.float64)
+        try:
+            matrix = np.ascontiguousarray(np.asarray(distances), dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError("distances: a square matrix of numbers is needed; NaN is an unknown distance") from None
         if matrix.ndim != 2:
             raise ValueError(f"a square matrix of distances is needed, not an array with {matrix.ndim} dimensions")
-        called = [f"x{ix + 1}" for ix in range(len(matrix))] if names is None else [str(name) for name in names]
+        called = [f"x{ix + 1}" for ix in range(len(matrix))] if names is None else [str(name) for name in read_list("names", names)]
         options = self._learn_options()
         with Progress() as progress:
             display = progress if self.verbose else None
@@ -345,11 +361,12 @@ class LatentTree(TreeViews, TransformerMixin, DensityMixin, BaseEstimator):
 
         if not callable(run):
             raise TypeError(f"run: {type(run).__name__} given; a function from bytes to bytes is needed")
-        most = SAMPLE_BYTES if sample_bytes is None else int(sample_bytes)
-        if most < 0 or (most == 0 and validation is not None):
-            raise ValueError(f"sample_bytes: {most} given; a number of bytes above 0 is needed")
+        if validation is not None and not callable(validation):
+            raise TypeError(f"validation: {type(validation).__name__} given; a function from bytes to bytes, as run, is needed")
+        most = SAMPLE_BYTES if sample_bytes is None else read_whole("sample_bytes", sample_bytes, 0 if validation is None else 1)
+        read_text_or_none("weight_col", weight_col)
         read_handle_unknown(self.handle_unknown)
-        names = None if columns is None else [str(name) for name in columns]
+        names = None if columns is None else [str(name) for name in read_list("columns", columns)]
         kinds, min_count = read_kinds(self.kind), read_min_count(self.min_count)
         options, tree = self._learn_options(), _graph.tree_text(self.tree)
         with Progress() as progress:
@@ -554,13 +571,10 @@ class LatentTree(TreeViews, TransformerMixin, DensityMixin, BaseEstimator):
         None too, rows differ from call to call.
         """
         model = self._fitted()
-        if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)):
-            raise TypeError(f"n_samples: {n_samples!r} given; a whole number is needed")
-        if n_samples < 1:
-            raise ValueError(f"n_samples: {n_samples} given; a whole number ≥ 1 is needed")
+        n_samples = read_whole("n_samples", n_samples, 1)
         seed = draw_seed(random_state, self.random_state)
         evidence = read_evidence(given, model, self._feature_names() or ())
-        values = model.sample(int(n_samples), seed, bool(hidden), evidence, read_n_jobs(self.n_jobs))
+        values = model.sample(n_samples, seed, bool(hidden), evidence, read_n_jobs(self.n_jobs))
         columns = model.columns()
         labels = original_columns(self._labels, self._feature_names() or [], [name for name, _, _ in columns])
         table = _data.make(self._container, values[:, : len(columns)], columns, self._levels, self._texts, labels)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _latentree
+from ._options import read_list, read_share, read_text_or_none, read_whole
 from ._warnings import LatentTreeWarning
 
 _Path = str | os.PathLike[str]
@@ -26,22 +27,36 @@ class Events(NamedTuple):
     ids: npt.NDArray[np.object_]
 
 
-def _item_file(file: _ItemFile | None) -> Any:
-    if isinstance(file, tuple):
-        path, item, other = file
-        return os.fspath(path), item, other
-    return None if file is None else os.fspath(file)
+def _item_file(argument: str, file: _ItemFile | None) -> Any:
+    if file is None or isinstance(file, (str, os.PathLike)):
+        return None if file is None else os.fspath(file)
+    if not isinstance(file, tuple) or len(file) != 3:
+        raise TypeError(f"{argument}: {file!r} given; a path, or a tuple of a path and the names of two columns, is needed")
+    path, *columns = file
+    return os.fspath(path), *(read_text_or_none(argument, column, "the name of a column") for column in columns)
 
 
 def _read(path: _Path, given: dict[str, Any]) -> Events:
     from scipy.sparse import csr_matrix
 
     for name in ("rollup", "descriptions"):
-        given[name] = _item_file(given[name])
+        given[name] = _item_file(name, given[name])
     if given["unmapped"] not in ("keep", "drop"):
         raise ValueError(f"unmapped={given['unmapped']!r} is not 'keep' or 'drop'")
     codes = given["codes"]
-    given["codes"] = [codes] if isinstance(codes, str) else list(codes)
+    given["codes"] = [codes] if isinstance(codes, str) else read_list("codes", codes, "a pattern or a list of patterns")
+    for name in ("min_rows", "min_items"):
+        if given[name] is not None:
+            given[name] = read_whole(name, given[name], 0)
+    for name in ("max_share", "coverage"):
+        given[name] = read_share(name, given[name])
+    for name in ("time", "since", "until", "split"):
+        read_text_or_none(name, given.get(name), "a text")
+    for name, value in zip(("row", "item", "value"), given.get("events", ())):
+        if not isinstance(value, str) and (value is not None or name != "value"):
+            raise TypeError(f"{name}: {value!r} given; the name of a column is needed")
+    if not isinstance(given["count"], (bool, np.bool_)):
+        raise TypeError(f"count: {given['count']!r} given; True or False is needed")
     if given["subjects"] is not None:
         given["subjects"] = os.fspath(given["subjects"])
     starts, columns, values, names, found, ids, notes = _latentree.read_events(os.fspath(path), given)

@@ -28,6 +28,9 @@ def tables(model: _latentree.Model) -> dict[str, Any]:
     """The distribution of every variable given its parent, a row for each state of the parent."""
     pandas = _pandas()
     file = json.loads(model.render("json"))
+    if "tables" not in file:
+        kind = "a spectral model" if model.is_spectral else "a tree alone"
+        raise ValueError(f'{kind} has no tables; learn them by LatentTree(parameters="moments+em").fit(X)')
     labels = {name: states for name, _, _, states in model.nodes()}
     columns = {name: states for name, _, states in model.columns()}
     parents = {child: parent for parent, child, _, _ in model.edges()}

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _data, _latentree
 from ._mixture import RowGroups
-from ._options import plain, read_n_jobs
+from ._options import plain, read_n_jobs, read_whole
 
 
 def coherence(X: Any, topics: Any, *, n_jobs: int | None = None) -> np.ndarray:
@@ -87,12 +87,10 @@ def stability(estimator: Any, X: Any, n_runs: int = 10) -> float:
     """
     if not isinstance(estimator, RowGroups):
         raise TypeError(f"estimator: {estimator!r} given; a Mixture, TopicModel or HierarchicalClustering is needed")
-    n_runs = plain(n_runs)
-    if isinstance(n_runs, bool) or not isinstance(n_runs, numbers.Integral):
-        raise TypeError(f"n_runs: {n_runs!r} given; a whole number is needed")
+    n_runs = read_whole("n_runs", n_runs)
     if not 1 <= n_runs <= 1000:
         raise ValueError(f"n_runs: {n_runs} given; a number from 1 to 1000 is needed")
-    return estimator._stability(X, int(n_runs))
+    return estimator._stability(X, n_runs)
 
 
 def _numbers(name: str, values: Any) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from . import _data, _latentree, _meaning
 from ._base import BaseEstimator, ClusterMixin, DensityMixin, TransformerMixin
 from ._features import match_features
-from ._options import ending, plain, read_handle_unknown, read_kinds, read_n_jobs, read_seed
+from ._options import ending, plain, read_handle_unknown, read_kinds, read_n_jobs, read_seed, read_text_or_none
 from ._progress import Progress
 from ._warnings import NotFittedError, warn_all
 
@@ -102,13 +102,6 @@ def read_switch(name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: {value!r} given; True or False is needed")
     return bool(value)
-
-
-def read_name(name: str, value: Any) -> str | None:
-    """A name or None, or an error that names the argument."""
-    if value is not None and not isinstance(value, str):
-        raise TypeError(f"{name}: {value!r} given; a name is needed")
-    return value
 
 
 def read_number(name: str, value: Any, needed: str = "a whole number or 'auto'") -> str:
@@ -223,8 +216,8 @@ class Mixture(DensityMixin, RowGroups):
             alpha = repr(float(alpha))
         return {
             "components": read_number("n_components", self.n_components),
-            "family": read_name("family", self._family()),
-            "method": read_name("method", self.method),
+            "family": read_text_or_none("family", self._family()),
+            "method": read_text_or_none("method", self.method),
             "em": read_switch("em", self.em),
             "alpha": alpha,
             "seed": seed,

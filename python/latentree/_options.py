@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,35 @@ def read_kinds(kind: Any) -> list[tuple[str, str]]:
     raise TypeError(f"kind: {kind!r} given; the name of a kind, or a dict of column names and kinds is needed")
 
 
+def read_whole(argument: str, value: Any, least: int | None = None) -> int:
+    """A whole number, or an error that names the argument."""
+    value = plain(value)
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{argument}: {value!r} given; a whole number is needed")
+    if least is not None and value < least:
+        raise ValueError(f"{argument}: {value} given; {least} or more is needed")
+    if value >= 2**63:
+        raise ValueError(f"{argument}: {value} given; a number below 2**63 is needed")
+    return int(value)
+
+
+def read_share(argument: str, value: Any) -> float | None:
+    """A number or None, or an error that names the argument; the library checks its range."""
+    value = plain(value)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
+        raise TypeError(f"{argument}: {value!r} given; a share from 0 to 1 is needed")
+    return value
+
+
+def read_list(argument: str, values: Any, needed: str = "a list of names") -> list[Any]:
+    """The elements of a list, or an error that names the argument: a text alone would be taken for the list of its letters."""
+    if isinstance(values, (str, bytes, os.PathLike)):
+        raise TypeError(f"{argument}: {values!r} given; {needed} is needed, such as [{values!r}]")
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{argument}: {values!r} given; {needed} is needed")
+    return list(values)
+
+
 def read_n_jobs(n_jobs: Any) -> int:
     """Number of threads; 0 means all cores."""
     if n_jobs is None:
@@ -41,13 +70,14 @@ def read_n_jobs(n_jobs: Any) -> int:
 
 def read_min_count(min_count: Any) -> int | None:
     """How often a label must occur not to be merged into `(other)`."""
-    if min_count is None:
-        return None
-    if isinstance(min_count, bool) or not isinstance(min_count, numbers.Integral):
-        raise TypeError(f"min_count: {min_count!r} given; a whole number is needed")
-    if min_count < 1:
-        raise ValueError(f"min_count: {min_count} given; 1 or more is needed")
-    return min(int(min_count), 2**63)
+    return None if min_count is None else read_whole("min_count", min_count, 1)
+
+
+def read_text_or_none(argument: str, value: Any, needed: str = "a name") -> str | None:
+    """A text or None, or an error that names the argument."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{argument}: {value!r} given; {needed} is needed")
+    return value
 
 
 def read_handle_unknown(handle_unknown: Any) -> str:

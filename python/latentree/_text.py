@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _latentree
-from ._options import read_n_jobs
+from ._base import BaseEstimator
+from ._options import read_list, read_n_jobs, read_share, read_text_or_none, read_whole
 from ._warnings import LatentTreeWarning
 
 if TYPE_CHECKING:
@@ -67,25 +68,33 @@ def read_text(
     """
     from scipy.sparse import csr_matrix
 
+    own = {"column": column, "split": split, "stop": stop, "encoding": encoding, "id": id}
+    for name, value in own.items():
+        read_text_or_none(name, value, "a text")
     if (source is None) == (texts is None):
         raise TypeError("give files (source) or texts, and not both")
+    of_files = [name for name in ("column", "encoding", "id") if own[name] is not None]
+    if texts is not None and of_files:
+        raise ValueError(f"{of_files[0]}: it says how files are read, and texts are given; leave it out")
     paths = None
     if source is not None:
         paths = [os.fspath(source)] if isinstance(source, str | os.PathLike) else [os.fspath(path) for path in source]
+        if not paths:
+            raise ValueError("source: there are no files; give at least one")
     limit = {name: None if value is None else repr(value) for name, value in (("min_df", min_df), ("max_df", max_df))}
     ends, columns, values, words, names, notes = _latentree.read_text(
         paths,
-        None if texts is None else [str(text) for text in texts],
+        None if texts is None else [str(text) for text in read_list("texts", texts, "a list of documents")],
         read_n_jobs(n_jobs),
         column,
         split,
         stop,
         limit["min_df"],
         limit["max_df"],
-        coverage,
+        read_share("coverage", coverage),
         encoding,
         id,
-        None if vocabulary is None else [str(word) for word in vocabulary],
+        None if vocabulary is None else [str(word) for word in read_list("vocabulary", vocabulary, "a list of words")],
     )
     for note in notes:
         # Which words are left out is as asked; what was not read is not.
@@ -115,7 +124,11 @@ def topics(model: Any, counts: Any = None, *, n_topics: int | None = None, n_wor
     """
     import pandas as pd
 
+    if not isinstance(model, BaseEstimator) or not hasattr(model, "_fitted"):
+        raise TypeError(f"model: {type(model).__name__} given; a fitted LatentTree, TopicModel, Mixture or HierarchicalClustering is needed")
     fitted = model._fitted()
+    n_topics = None if n_topics is None else read_whole("n_topics", n_topics, 1)
+    n_words = read_whole("n_words", n_words, 1)
     table = None if counts is None else model._read(counts)
     if isinstance(table, tuple):
         table = table[1]

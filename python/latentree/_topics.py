@@ -10,7 +10,9 @@ import numpy as np
 
 from . import _data
 from ._mixture import Mixture
+from ._options import read_whole
 from ._text import read_text, topics
+from ._warnings import warn_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,11 +28,12 @@ def _documents(X: Any) -> list[str] | None:
         texts = list(X)
     else:
         return None
-    if not any(isinstance(text, str) for text in texts):
+    if not any(isinstance(text, (str, bytes)) for text in texts):
         return None
     for ix, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"document {ix} is {text!r}, not a text; leave it out, or give an empty text")
+            remedy = "decode it" if isinstance(text, bytes) else "leave it out, or give an empty text"
+            raise TypeError(f"document {ix} is {text!r}, not a text; {remedy}")
     return texts
 
 
@@ -132,7 +135,7 @@ class TopicModel(Mixture):
     def _inspect(self, X: Any, learning: bool) -> _data.Data:
         texts = _documents(X)
         if texts is not None:
-            return self._count_words(texts, learning)
+            return self._checked(self._count_words(texts, learning), learning)
         data = super()._inspect(X, learning)
         if learning:
             self.vectorizer_ = None
@@ -141,6 +144,18 @@ class TopicModel(Mixture):
         cells = data.source.data if data.container == "sparse" else data.source
         if data.container in ("sparse", "numpy") and cells.dtype != object and cells.size > 0 and cells.min() < 0:
             raise ValueError(f"Negative values in data passed to {type(self).__name__}: counts of words are 0 or more")
+        return self._checked(data, learning)
+
+    def _checked(self, data: _data.Data, learning: bool) -> _data.Data:
+        """Warns of new documents without words."""
+        cells = data.source
+        if not learning and (data.container == "sparse" or (data.container == "numpy" and cells.dtype != object)):
+            n_empty = int((np.asarray(abs(cells).sum(axis=1)).ravel() == 0).sum())
+            if n_empty > 0:
+                some = f"{n_empty} of {data.n_rows} documents" if data.n_rows > 1 else "the document"
+                have = "has" if n_empty == 1 else "have"
+                problem = f"{some} {have} no word that the model knows: the topics are those of any document (weights_)"
+                warn_all([problem], stacklevel=6)
         return data
 
     def _count_words(self, texts: list[str], learning: bool) -> _data.Data:
@@ -181,6 +196,7 @@ class TopicModel(Mixture):
 
     def top_words(self, n: int = 10) -> list[list[str]]:
         """The ``n`` most probable words of every topic; ``relevant_`` has those that tell a topic from the others."""
+        n = read_whole("n", n, 1)
         names = [name for name, _, _ in self._fitted().columns()]
         return [[names[ix] for ix in topic.argsort(kind="stable")[::-1][:n]] for topic in self.components_]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _data, _graph, _latentree, _meaning
-from ._options import ending
+from ._options import ending, read_whole
 
 #: What the ending of a file asks for; none asks for the model file.
 _FORMATS = {
@@ -84,7 +84,7 @@ class TreeViews:
 
     def items(self, n: int = 4) -> dict[str, list[str]]:
         """Every hidden variable with the ``n`` nearest observed variables on the tree."""
-        return _graph.nearest_items(self._fitted(), n)
+        return _graph.nearest_items(self._fitted(), read_whole("n", n, 0))
 
     def distances(self) -> tuple[np.ndarray, list[str]]:
         """Distances between the observed variables along the tree, and their names.
@@ -135,7 +135,7 @@ class TreeViews:
 
         ``layout`` is ``"radial"`` or ``"layered"``. ``n_items`` labels hidden variables with that many of their nearest items.
         """
-        return _graph.plot(self._fitted(), ax, layout, labels, n_items)
+        return _graph.plot(self._fitted(), ax, layout, labels, read_whole("n_items", n_items, 0))
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "model_"):

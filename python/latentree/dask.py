@@ -18,6 +18,7 @@ except ImportError as error:
     raise ImportError(f"latentree.dask needs Dask with distributed ({error}): pip install 'latentree[dask]'") from None
 
 from ._estimator import LatentTree
+from ._options import read_list
 from .distributed import SAMPLE_BYTES, merge, observe
 
 __all__ = ["DaskLatentTree"]
@@ -151,7 +152,7 @@ class DaskLatentTree:
         ``y`` is ignored."""
         columns = None
         if _is_frame(X):
-            columns = list(self.features_cols or [name for name in X.columns if name != self.weight_col])
+            columns = read_list("features_cols", self.features_cols or [name for name in X.columns if name != self.weight_col])
         parts = self._parts(X, None if columns is None else columns + ([self.weight_col] if self.weight_col else []))
 
         def run(task: bytes) -> bytes:

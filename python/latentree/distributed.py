@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from . import _data, _latentree
-from ._options import read_n_jobs
+from ._options import read_list, read_n_jobs
 
 __all__ = ["SAMPLE_BYTES", "merge", "observe"]
 
@@ -48,7 +48,8 @@ def observe(task: bytes, batches: Iterable[Any], *, n_jobs: int = 1) -> bytes:
     n_jobs : int, default=1
         Number of threads. The interpreter lock is released while they work.
     """
-    stream = iter([batches] if _is_table(batches) else batches)
+    _check_bytes("task", task, "the bytes that fit_passes gave to run")
+    stream = iter([batches] if _is_table(batches) else _stream(batches))
     first = next(stream, None)
     if first is not None and _data.is_instance(first, "scipy.sparse", "spmatrix", "sparray"):
         return merge([_observe_sparse(task, part, n_jobs) for part in [first, *stream]])
@@ -59,7 +60,17 @@ def observe(task: bytes, batches: Iterable[Any], *, n_jobs: int = 1) -> bytes:
 def merge(answers: Sequence[bytes]) -> bytes:
     """Join the answers of parts. Counts do not depend on how rows are split, sums do up to rounding; the same answers in the same order give the
     same bytes."""
-    return _latentree.merge(list(answers))
+    answers = read_list("answers", answers, "a list of the bytes that observe returned")
+    for answer in answers:
+        _check_bytes("answers", answer, "a list of the bytes that observe returned")
+    if not answers:
+        raise ValueError("answers: there are none to merge; a part without rows has an answer, too: observe(task, [])")
+    return _latentree.merge(answers)
+
+
+def _check_bytes(argument: str, value: Any, needed: str) -> None:
+    if not isinstance(value, bytes):
+        raise TypeError(f"{argument}: {type(value).__name__} given; {needed} is needed")
 
 
 def moves_rows(task: bytes) -> bool:
@@ -104,6 +115,12 @@ def merged(answers: Sequence[bytes], fan_in: int = 16) -> bytes:
     while len(level) > fan_in:
         level = [merge(level[ix : ix + fan_in]) for ix in range(0, len(level), fan_in)]
     return merge(level)
+
+
+def _stream(batches: Any) -> Iterable[Any]:
+    if isinstance(batches, (str, bytes)) or not isinstance(batches, Iterable):
+        raise TypeError(f"batches: {type(batches).__name__} given; Arrow record batches, or a table, are needed")
+    return batches
 
 
 def _is_table(value: Any) -> bool:

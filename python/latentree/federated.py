@@ -28,12 +28,15 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from ._options import read_list
 
 __all__ = ["Answer", "Step", "answer", "keygen", "next", "schema", "start", "status"]
 
@@ -84,6 +87,35 @@ class Answer:
     details: dict[str, Any] = field(repr=False)
 
 
+#: Options of the command whose arguments here have other names.
+_ARGUMENTS = {"range": "ranges"}
+#: Options of the command with one list of values; others are repeated.
+_LISTS = {"accept", "states"}
+#: Begins the names of temporary folders.
+_PREFIX = "latentree-federated-"
+#: Values of options that messages recommend.
+_VALUE = r"auto|bic|em|frequency|moments\+em|moments|none|validation"
+
+
+def _in_python(message: str) -> str:
+    """A message of the command that names functions and arguments of this module."""
+
+    def argument(found: re.Match[str]) -> str:
+        name, value = found[1].replace("-", "_"), found[2]
+        name = _ARGUMENTS.get(name, name)
+        return name if value is None else f'{name}="{value}"'
+
+    message = re.sub(r" For more information, try '--help'\.", "", message)
+    # Arguments that were written to files for the command.
+    message = re.sub(rf"\S*{_PREFIX}[^/\\]+[/\\](\w+)\.\w+", r"\1", message)
+    # A usage error: '--dp-rho <RHO>'.
+    message = re.sub(r"'?(--[a-z-]+) <[^>]+>'?", r"\1", message)
+    message = message.replace("the following required arguments were not provided:", "an argument is missing:")
+    message = re.sub(r"`?(?:latentree )?federate (start|answer|next|status|keygen)\b`?", r"federated.\1", message)
+    message = message.replace("describe --schema-out", "federated.schema")
+    return re.sub(rf"(?<![\w-])--([a-z]+(?:-[a-z]+)*)(?: ({_VALUE})(?![\w+]))?", argument, message)
+
+
 def _run(arguments: Iterable[object]) -> dict[str, Any]:
     command = [sys.executable, "-m", "latentree", *map(str, arguments), "--json", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -92,7 +124,9 @@ def _run(arguments: Iterable[object]) -> dict[str, Any]:
     except json.JSONDecodeError:
         found = {}
     if done.returncode != 0:
-        raise ValueError(found.get("error") or done.stderr.strip() or f"latentree ended with status {done.returncode}")
+        message = _in_python(found.get("error") or done.stderr.strip() or f"latentree ended with status {done.returncode}")
+        unknown = re.match(r"unexpected argument '(\w+)' found", message)
+        raise TypeError(f"there is no option {unknown[1]!r}") if unknown else ValueError(message)
     return found
 
 
@@ -105,21 +139,39 @@ def _flags(options: Mapping[str, object]) -> list[object]:
     flags: list[object] = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
+        if isinstance(value, Mapping):
+            value = [f"{key}={of}" for key, of in value.items()]
         if value is True:
             flags.append(flag)
         elif isinstance(value, (list, tuple)):
-            for item in value:
+            items = [",".join(map(str, value))] if name in _LISTS else value
+            for item in items:
                 flags += [flag, item]
         elif value is not None and value is not False:
             flags += [flag, value]
     return flags
 
 
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix=_PREFIX)
+
+
+def _as_json(argument: str, value: Any, folder: str) -> Path | None:
+    """The path of a JSON file; a dict is written to the folder first."""
+    if value is None or isinstance(value, (str, os.PathLike)):
+        return value
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{argument}: {type(value).__name__} given; a path or a dict is needed")
+    path = pathlib.Path(folder) / f"{argument}.json"
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
 def _as_file(data: Any, folder: str) -> pathlib.Path:
     """The path of a table; one in memory is written to the folder first."""
     if isinstance(data, (str, os.PathLike)):
         return pathlib.Path(data)
-    path = pathlib.Path(folder) / "rows.csv"
+    path = pathlib.Path(folder) / "data.csv"
     if hasattr(data, "to_csv"):
         data.to_csv(path, index=False)
     elif hasattr(data, "write_csv"):
@@ -127,6 +179,18 @@ def _as_file(data: Any, folder: str) -> pathlib.Path:
     else:
         raise TypeError(f"data: a path or a DataFrame is needed, not {type(data).__name__}")
     return path
+
+
+def _bounds(ranges: Any) -> list[str]:
+    needed = 'a dict of names and pairs of numbers, such as {"age": (0, 110)}, is needed'
+    if ranges is not None and not isinstance(ranges, Mapping):
+        raise TypeError(f"ranges: {ranges!r} given; {needed}")
+    found = []
+    for name, bounds in (ranges or {}).items():
+        if isinstance(bounds, str) or not isinstance(bounds, Iterable) or len(pair := list(bounds)) != 2:
+            raise TypeError(f"ranges: {bounds!r} given for {name!r}; {needed}")
+        found.append(f"{name}={pair[0]},{pair[1]}")
+    return found
 
 
 def schema(data: Any, **reading: object) -> dict[str, Any]:
@@ -139,7 +203,7 @@ def schema(data: Any, **reading: object) -> dict[str, Any]:
     **reading
         Options of reading, such as ``kind="age=continuous"``.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with _folder() as folder:
         output = pathlib.Path(folder) / "schema.json"
         _run(["describe", _as_file(data, folder), "--schema-out", output, *_flags(reading)])
         return json.loads(output.read_text(encoding="utf-8"))
@@ -177,19 +241,15 @@ def start(
     **options
         Options of ``latentree learn``, such as ``structure="clnj"`` or ``hidden_states=3``.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with _folder() as folder:
         arguments: list[object] = ["federate", "start", run]
-        if isinstance(schema, Mapping):
-            path = pathlib.Path(folder) / "schema.json"
-            path.write_text(json.dumps(schema), encoding="utf-8")
-            schema = path
-        if schema is not None:
-            arguments += ["--schema", schema]
-        if names := ",".join(sites):
+        if (columns := _as_json("schema", schema, folder)) is not None:
+            arguments += ["--schema", columns]
+        if names := ",".join(map(str, read_list("sites", sites))):
             arguments += ["--sites", names]
-        if paths := list(keys):
+        if paths := read_list("keys", keys, "a list of paths"):
             arguments += ["--keys", *paths]
-        bounds = [f"{name}={low},{high}" for name, (low, high) in (ranges or {}).items()]
+        bounds = _bounds(ranges)
         private = {"dp_rho": dp_rho, "dp_delta": dp_delta, "max_items": max_items, "range": bounds, "seed": seed}
         return _step(_run([*arguments, *_flags({**private, **options})]))
 
@@ -200,7 +260,7 @@ def answer(
     *,
     site: str,
     output: Path,
-    policy: Path | None = None,
+    policy: Path | Mapping[str, Any] | None = None,
     mask: Path | None = None,
     record: Path | None = None,
     **reading: object,
@@ -217,8 +277,8 @@ def answer(
         The site's name.
     output : path
         The part to write.
-    policy : path, optional
-        What the site allows, as JSON.
+    policy : path or dict, optional
+        What the site allows: a dict such as ``{"least_rows": 100}``, or a file of it as JSON.
     mask : path, optional
         The site's secret key, for a masked run.
     record : path, optional
@@ -226,8 +286,8 @@ def answer(
     **reading
         Options of reading, such as ``events="patient,code"``.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        settings = {"site": site, "output": output, "policy": policy, "mask": mask, "record": record}
+    with _folder() as folder:
+        settings = {"site": site, "output": output, "policy": _as_json("policy", policy, folder), "mask": mask, "record": record}
         found = _run(["federate", "answer", passes, _as_file(data, folder), *_flags({**settings, **reading})])
     return Answer(pathlib.Path(output), found["reveals"], found["rows"], found)
 
@@ -244,8 +304,9 @@ def next(run: Path, parts: Iterable[Path] = (), *, without: Iterable[str] = ()) 
     without : iterable of str
         Sites to leave out from here on.
     """
-    names = ",".join(without)
-    return _step(_run(["federate", "next", run, *parts, *(["--without", names] if names else [])]))
+    names = ",".join(map(str, read_list("without", without)))
+    paths = read_list("parts", parts, "a list of paths")
+    return _step(_run(["federate", "next", run, *paths, *(["--without", names] if names else [])]))
 
 
 def status(run: Path) -> Step:

@@ -21,6 +21,7 @@ except ImportError as error:
 
 from . import _latentree
 from ._estimator import LatentTree
+from ._options import read_list
 from ._reading import _of_model
 from .distributed import SAMPLE_BYTES, answered, checked, merged, observe
 
@@ -133,8 +134,9 @@ class RayLatentTree:
     def fit(self, dataset: Any, y: Any = None) -> RayLatentTree:
         """Learn the tree and its parameters. Every pass computes the dataset anew: ``materialize()`` it if it fits the object store. ``y`` is
         ignored."""
-        self._check(dataset, [*(self.features_cols or []), *([self.weight_col] if self.weight_col else [])])
-        columns = list(self.features_cols or [name for name in dataset.columns() or [] if name != self.weight_col])
+        given = read_list("features_cols", self.features_cols or [])
+        self._check(dataset, [*given, *([self.weight_col] if self.weight_col else [])])
+        columns = given or [name for name in dataset.columns() or [] if name != self.weight_col]
         wanted = columns + ([self.weight_col] if self.weight_col else [])
         rows = dataset.select_columns(wanted) if wanted else dataset
 

@@ -31,6 +31,7 @@ except ImportError as error:
 
 from . import _latentree
 from ._estimator import LatentTree
+from ._options import read_list
 from ._reading import _of_model
 from .distributed import SAMPLE_BYTES, answered, checked, merged, moves_rows, observe
 
@@ -181,10 +182,9 @@ class SparkLatentTree(Estimator, _Params, DefaultParamsReadable, DefaultParamsWr
 
     def _fit(self, dataset: Any) -> SparkLatentTreeModel:
         features, weight, indicator = (self._value(name) for name in ("features_cols", "weight_col", "validation_indicator_col"))
-        if isinstance(features, str):
-            features = [features]
-        _check_columns(dataset, [*(features or []), weight, indicator])
-        features = list(features or [name for name in dataset.columns if name not in (weight, indicator)])
+        features = read_list("features_cols", features or [])
+        _check_columns(dataset, [*features, weight, indicator])
+        features = features or [name for name in dataset.columns if name not in (weight, indicator)]
         wanted = [_column(name) for name in [*features, *([weight] if weight else [])]]
         learned, held = dataset, None
         if indicator is not None:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from latentree import LatentTree, LatentTreeClassifier, NotFittedError, _latentree
+from latentree import LatentTree, LatentTreeClassifier, NotFittedError, _latentree, read_model
 
 
 def sequences(n_rows=1500, seed=0):
@@ -107,3 +107,17 @@ def test_spectral_models_score_query_and_impute():
         holes = rows.copy()
         holes[0, 2] = None
         assert tree.impute(holes)[0, 2] in ("A", "C", "G")
+
+
+def test_a_file_is_read_again_as_a_classifier(tmp_path):
+    rows, kind = sequences(400)
+    model = LatentTreeClassifier(structure="chain", parameters="spectral").fit(rows, kind)
+    model.save(tmp_path / "classifier.json")
+    again = read_model(tmp_path / "classifier.json")
+    assert isinstance(again, LatentTreeClassifier)
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    np.testing.assert_allclose(again.predict_proba(rows), model.predict_proba(rows))
+    model.fit(rows, (kind == "donor").astype(int)).save(tmp_path / "classifier.json.gz")
+    assert read_model(tmp_path / "classifier.json.gz").classes_.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="classifier.xlsx"):
+        model.save(tmp_path / "classifier.xlsx")

@@ -3,6 +3,7 @@
 import concurrent.futures
 import importlib
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -135,7 +136,7 @@ def test_bad_input_is_told():
         fit(lambda task: merge([observe(task, [])]))
     with pytest.raises(ValueError, match="no rows"):
         fit(runner(frame.iloc[:0], 1))
-    with pytest.raises(ValueError, match="features_cols.*\"zz\""):
+    with pytest.raises(ValueError, match="^columns.*\"zz\""):
         fit(runner(frame, 2), columns=["a", "zz"])
     with pytest.raises(ValueError, match="weight_col.*\"zz\""):
         fit(runner(frame, 2), weight_col="zz")
@@ -182,3 +183,30 @@ def test_a_missing_engine_says_what_to_install(engine, package, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ImportError, match=rf"pip install 'latentree\[{engine}\]'"):
         importlib.import_module(f"latentree.{engine}")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, None])
+def test_passes_run_in_the_same_process_for_any_number_of_threads(n_jobs):
+    """With one thread, a pass waited for the thread that waited for the pass."""
+    frame = mixed(300)
+    run = lambda task: merge([observe(task, [part], n_jobs=n_jobs or -1) for part in (frame[:150], frame[150:])])
+    fit = lambda: LatentTree(structure="clnj", n_jobs=n_jobs).fit_passes(run).report_["log_likelihood"]
+    expected = LatentTree(structure="clnj").fit(frame).report_["log_likelihood"]
+    # In worker threads, too: a daemon does not keep the tests from ending.
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(fit()), daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert found == pytest.approx([expected] * 3)
+
+
+def test_rows_may_come_from_another_model():
+    frame = mixed(300)
+    tree = LatentTree(structure="clnj", n_jobs=1).fit(frame)
+
+    def run(task):
+        return observe(task, (tree.impute(part) for part in (frame[:150], frame[150:])))
+
+    assert LatentTree(structure="clnj", n_jobs=1).fit_passes(run).report_["rows"] == 300

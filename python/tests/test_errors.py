@@ -8,7 +8,19 @@ import scipy.sparse
 
 import latentree
 from conftest import draw
-from latentree import LatentTree, Moments, NotFittedError, from_networkx, read_model
+from latentree import (
+    LatentTree,
+    LatentTreeClassifier,
+    Moments,
+    NotFittedError,
+    from_networkx,
+    read_events,
+    read_meds,
+    read_model,
+    read_text,
+    topics,
+)
+from latentree.distributed import merge, observe
 
 ROWS = np.random.default_rng(0).integers(2, size=(60, 4))
 FRAME = pd.DataFrame(ROWS, columns=list("abcd"))
@@ -149,7 +161,54 @@ WRONG = {
     "no graph": (lambda: from_networkx([1, 2]), TypeError, "networkx"),
     "distances that differ": (lambda: LatentTree().fit_distances([[0, 1.0], [2.0, 0]]), ValueError, "symmetric"),
     "distances that are not square": (lambda: LatentTree().fit_distances(np.ones((2, 3))), ValueError, "shape"),
+    "distances that are no numbers": (lambda: LatentTree().fit_distances([["a"]]), TypeError, "distances"),
+    "a contraction in a dict": (lambda: fit(contract={}), ValueError, "contract: a correlation or none is needed"),
+    "more samples than numbers": (lambda: ask("sample", 10**20), ValueError, "n_samples"),
+    "items by name": (lambda: GROUPS.items("many"), TypeError, "n: 'many' given"),
+    # one name instead of a list of names
+    "names of distances in a text": (lambda: LatentTree().fit_distances(np.zeros((3, 3)), names="abc"), TypeError, r"names: .*\['abc'\]"),
+    "hidden nodes in a text": (lambda: read_model("model.bif", hidden="h1"), TypeError, r"hidden: .*\['h1'\]"),
+    "columns in a text": (lambda: LatentTree().fit_passes(bytes, columns="abc"), TypeError, r"columns: .*\['abc'\]"),
+    "documents in a text": (lambda: read_text(texts="a b"), TypeError, r"texts: .*\['a b'\]"),
+    "words in a text": (lambda: read_text(texts=["a b"], vocabulary="abc"), TypeError, r"vocabulary: .*\['abc'\]"),
+    # passes
+    "no function": (lambda: LatentTree().fit_passes(None), TypeError, "run"),
+    "no function for validation": (lambda: LatentTree().fit_passes(bytes, validation="rows"), TypeError, "validation"),
+    "a weight column by number": (lambda: LatentTree().fit_passes(bytes, weight_col=3), TypeError, "weight_col"),
+    "bytes in words": (lambda: LatentTree().fit_passes(bytes, sample_bytes="64M"), TypeError, "sample_bytes"),
+    "an answer that is a text": (lambda: LatentTree().fit_passes(lambda task: "x"), TypeError, "run must return"),
+    "a task that is a text": (lambda: observe("task", [FRAME]), TypeError, "task: str given"),
+    "a task that is none": (lambda: observe(b"task", [FRAME]), ValueError, "task"),
+    "no batches": (lambda: observe(b"task", None), TypeError, "batches: NoneType given"),
+    "answers in a text": (lambda: merge("abc"), TypeError, "answers"),
+    "answers that are texts": (lambda: merge(["abc"]), TypeError, "answers: str given"),
+    "no answers": (lambda: merge([]), ValueError, "answers"),
+    # classes
+    "no class": (lambda: classify([None, *"ab" * 29, "a"]), ValueError, "y: 1 rows have no class"),
+    "a class that is NA": (lambda: classify(pd.array([None, *[1, 0] * 29, 1], dtype="Int64")), ValueError, "y: 1 rows have no class"),
+    "classes of two types": (lambda: classify(np.array(["a", 1] * 30, dtype=object)), TypeError, r"y: .*\(int, str\)"),
+    "options in a text": (lambda: classify([0, 1] * 30, options="effort=quick"), TypeError, "options: .*dict"),
+    "priors in a dict": (lambda: classify([0, 1] * 30, priors={"a": 1}), TypeError, "priors"),
+    # events, texts and topics
+    "a column by number": (lambda: read_events(__file__, 0, "c"), TypeError, "row: 0 given"),
+    "codes by number": (lambda: read_events(__file__, "p", "c", codes=3), TypeError, "codes"),
+    "few rows": (lambda: read_events(__file__, "p", "c", min_rows=-1), ValueError, "min_rows"),
+    "a share in words": (lambda: read_events(__file__, "p", "c", coverage="most"), TypeError, "coverage"),
+    "a group file and one column": (lambda: read_events(__file__, "p", "c", rollup=("f.csv", "c")), TypeError, "rollup"),
+    "a split by number": (lambda: read_meds(".", split=3), TypeError, "split"),
+    "stop words in a list": (lambda: read_text(texts=["a b"], stop=["a"]), TypeError, "stop"),
+    "a share of words in words": (lambda: read_text(texts=["a b"], coverage="most"), TypeError, "coverage"),
+    "a column of texts": (lambda: read_text(texts=["a b"], column="x"), ValueError, "column: .*texts"),
+    "no files": (lambda: read_text([]), ValueError, "source"),
+    "bytes that are no text": (lambda: fit(np.array([[b"a", b"\xff"]] * 9)), ValueError, "UTF-8"),
+    "tables of a tree": (lambda: fit(ANSWERS, structure="clnj", parameters="none").tables_, ValueError, "a tree alone has no tables"),
+    "topics of a number": (lambda: topics(3), TypeError, "model: int given"),
+    "no words of topics": (lambda: topics(GROUPS, n_words=0), ValueError, "n_words"),
 }
+
+
+def classify(y, **options):
+    return LatentTreeClassifier(structure="chain", **options).fit(ROWS, y)
 
 
 @pytest.mark.parametrize("case", WRONG)

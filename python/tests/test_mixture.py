@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
-from latentree import HierarchicalClustering, Mixture, TopicModel, coherence, relevance, stability
+from latentree import HierarchicalClustering, LatentTreeWarning, Mixture, TopicModel, coherence, relevance, stability
 
 #: For estimators that take sparse rows, two checks ask for the probabilities of a classifier with four classes.
 NOT_A_CLASSIFIER = {name: "it is not a classifier" for name in ("check_estimator_sparse_array", "check_estimator_sparse_matrix")}
@@ -115,6 +116,25 @@ def test_topics_are_found_by_both_models():
     assert np.allclose(lda.predict_proba(counts).sum(axis=1), 1)
     assert np.array_equal(lda.predict(counts), lda.labels_)
     assert np.isfinite(lda.bic(counts)) and lda.score(counts) < 0
+
+
+@pytest.mark.parametrize("model", ["single-topic", "lda"])
+def test_documents_without_known_words_have_the_topics_of_any_document(model):
+    texts = ["red apple pie", "apple pie red", "fast car road", "road car fast"] * 5
+    topics = TopicModel(2, model=model).fit(texts)
+    for new, message in [
+        (["cheese"], "^the document has no word"),
+        (["cheese", "", "a red car"], "^2 of 3 documents have no word"),
+        (np.zeros((1, 6), dtype=int), "^the document has no word"),
+        (scipy.sparse.csr_matrix((1, 6)), "^the document has no word"),
+    ]:
+        with pytest.warns(LatentTreeWarning, match=message):
+            shares = topics.transform(new)
+        np.testing.assert_allclose(shares[0], topics.weights_, atol=1e-9)
+        assert set(topics.predict(new)) <= {0, 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        topics.predict(["red car"])
 
 
 def test_a_hierarchy_has_the_children_of_scikit_learn():

@@ -87,6 +87,7 @@ const NAMES: &[(&str, &str)] = &[
     ("read.weights", "sample_weight"),
     ("read.unseen", "handle_unknown"),
     ("read.subject_split", "split"),
+    ("read.features_cols", "columns"),
     ("sample.rows", "n_samples"),
     ("learn.threads", "n_jobs"),
     ("mixture.components", "n_components"),

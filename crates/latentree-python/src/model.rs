@@ -8,7 +8,7 @@ use latentree::data::{BatchSource as _, Block, Kind, Schema};
 use latentree::format::{Format, ModelFile, ReadModelOptions, export, read_model, render};
 use latentree::inference::{Evidence, Imputation, Inference, JointAnswer};
 use latentree::model::{Domain, LatentTree, Marginal};
-use latentree::report::{Groups, PageOptions, find_node, page};
+use latentree::report::{Groups, PageOptions, find_node, page, spectral_page};
 use latentree::{Error, MemoryBudget, NodeIx, Observer, Result};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
@@ -123,6 +123,12 @@ impl Model {
             let options = ReadModelOptions { hidden, data_columns: None };
             Ok(Self::new(read_model(&path, &options).map_err(to_python)?))
         })
+    }
+
+    /// The kind that a model file says it has; None for files of other programs.
+    #[staticmethod]
+    fn kind_of_file(path: PathBuf) -> PyResult<Option<String>> {
+        guarded(|| latentree::format::kind_of_file(&path).map_err(to_python))
     }
 
     /// A model from the text of its file.
@@ -443,7 +449,12 @@ impl Model {
     fn write_page(&self, path: PathBuf, title: &str, table: Option<&Bound<'_, Table>>) -> PyResult<()> {
         guarded(|| {
             let rows = table.map(|table| &*table.get().dataset as &dyn latentree::data::Rows);
-            let text = page(&*self.file, rows, &PageOptions::new(title), &latentree::Silent).map_err(to_python)?;
+            let options = PageOptions::new(title);
+            let text = match &*self.file {
+                ModelFile::Spectral(model) => spectral_page(model, rows, &options, &latentree::Silent),
+                file => page(file, rows, &options, &latentree::Silent),
+            }
+            .map_err(to_python)?;
             let write = |out: &mut dyn std::io::Write| out.write_all(text.as_bytes()).map_err(Error::io("write", &path));
             latentree::file::write_atomically(&path, write).map_err(to_python)
         })

@@ -63,21 +63,26 @@ impl Progress {
     }
 }
 
-/// The pool with this many threads. A pool does not survive a fork, so each process has its own.
-fn pool(n_jobs: usize) -> PyResult<Arc<ThreadPool>> {
-    type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
-    static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
+/// A new pool with this many threads.
+fn new_pool(n_jobs: usize) -> PyResult<ThreadPool> {
     if n_jobs > MAX_THREADS {
         return Err(PyValueError::new_err(format!("n_jobs: {n_jobs} given; up to {MAX_THREADS} are allowed")));
     }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(n_jobs).thread_name(|ix| format!("latentree-{ix}")).build();
+    pool.map_err(|error| PyRuntimeError::new_err(format!("n_jobs: {error}")))
+}
+
+/// The pool with this many threads. A pool does not survive a fork, so each process has its own.
+fn shared_pool(n_jobs: usize) -> PyResult<Arc<ThreadPool>> {
+    type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
+    static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let pools = pools.get_or_insert_with(HashMap::new);
     let key = (std::process::id(), n_jobs);
     if let Some(pool) = pools.get(&key) {
         return Ok(Arc::clone(pool));
     }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(n_jobs).thread_name(|ix| format!("latentree-{ix}")).build();
-    let pool = Arc::new(pool.map_err(|error| PyRuntimeError::new_err(format!("n_jobs: {error}")))?);
+    let pool = Arc::new(new_pool(n_jobs)?);
     pools.insert(key, Arc::clone(&pool));
     Ok(pool)
 }
@@ -100,7 +105,8 @@ pub(crate) fn run_asking<T: Send + 'static>(
     functions: &[Py<PyAny>],
     work: impl FnOnce(&Progress, &Ask) -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
-    let pool = pool(n_jobs)?;
+    // A thread that asks waits for Python, and what Python calls may need threads, too: they must be others.
+    let pool = if functions.is_empty() { shared_pool(n_jobs)? } else { Arc::new(new_pool(n_jobs)?) };
     let progress = Arc::new(Progress::default());
     let (sender, receiver) = sync_channel(1);
     let shared = Arc::clone(&progress);

@@ -3,7 +3,7 @@
 mod same_file;
 mod unfinished;
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -274,12 +274,19 @@ impl Partial {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
+        remove_abandoned(&target, &name);
         for attempt in 0.. {
             let path = target.with_file_name(format!(".{name}.{}-{attempt}.partial", std::process::id()));
             match File::options().write(true).create_new(true).open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}
                 result => {
                     let file = result?;
+                    // The lock tells others that this file is being written; some file systems have none.
+                    let is_taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+                    if (is_taken || !path.exists()) && attempt < 1000 {
+                        // Another process took it for abandoned before it was locked.
+                        continue;
+                    }
                     let unfinished = Unfinished::new(&path);
                     let partial = Self { file, path, target, kept: false, _unfinished: unfinished };
                     if let Some(replaced) = replaced {
@@ -320,6 +327,27 @@ impl Partial {
     }
 }
 
+/// Removes partial files of `target` whose writers were killed: files that are being written are locked.
+fn remove_abandoned(target: &Path, name: &str) {
+    let Some(Ok(entries)) = target.parent().map(std::fs::read_dir) else { return };
+    let (first, is_digits) = (format!(".{name}."), |text: &str| text.bytes().all(|it| it.is_ascii_digit()));
+    for entry in entries.filter_map(std::result::Result::ok) {
+        let file_name = entry.file_name();
+        let middle = file_name.to_str().and_then(|it| it.strip_prefix(&first)?.strip_suffix(".partial")?.split_once('-'));
+        if !middle.is_some_and(|(process, attempt)| is_digits(process) && is_digits(attempt)) {
+            continue;
+        }
+        let path = entry.path();
+        let Ok(file) = File::options().write(true).open(&path) else { continue };
+        let is_it = || matches!((file.metadata(), path.symlink_metadata()), (Ok(a), Ok(b)) if same_file::is_same_inode(&a, &b));
+        // Once the lock is ours, a writer that finished in between has renamed the file.
+        if file.try_lock().is_ok() && is_it() {
+            // A file that cannot be removed is in nobody's way.
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+}
+
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.kept {
@@ -345,6 +373,24 @@ mod tests {
         assert!(result.unwrap_err().is_cancelled());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn partial_files_of_killed_writers_are_removed_and_others_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        for name in [".a.json.1-0.partial", ".a.json.2-7.partial", ".b.json.1-0.partial", ".a.json.x-0.partial"] {
+            std::fs::write(path(name), "half").unwrap();
+        }
+        let mut unfinished = AtomicWriter::create(&path("a.json")).unwrap();
+        unfinished.write_all(b"slow").unwrap();
+        write_atomically(&path("a.json"), |out| out.write_all(b"fast").map_err(Error::io("write", Path::new("a")))).unwrap();
+        unfinished.finish().unwrap();
+        assert_eq!(std::fs::read_to_string(path("a.json")).unwrap(), "slow");
+        let mut names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, [".a.json.x-0.partial", ".b.json.1-0.partial", "a.json"]);
     }
 
     #[test]

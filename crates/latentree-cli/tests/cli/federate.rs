@@ -110,6 +110,9 @@ fn mistakes_are_told_and_leave_nothing_behind() {
     folder.succeed("federate start other --schema columns.json");
     folder.write("policy.json", br#"{"least_row": 3}"#);
     folder.write("strict.json", br#"{"least_rows": 3000}"#);
+    folder.write("list.json", b"[]");
+    folder.write("many.json", br#"{"least_sites": 2}"#);
+    folder.write("peers.json", br#"{"peers": {"north": "00"}}"#);
     let before = folder.content();
     for (arguments, words) in [
         ("federate start run --schema columns.json", "not empty"),
@@ -121,11 +124,26 @@ fn mistakes_are_told_and_leave_nothing_behind() {
         ("federate start new --schema columns.json --dp-rho 1 --range x=1,2", "--range"),
         ("federate start new --schema columns.json --dp-rho 1 --parameters em", "--parameters"),
         ("federate start new --dp-rho 1", "declared columns"),
+        ("federate start new --schema columns.json --em-iterations 5", "--em-iterations: EM is a round"),
+        ("federate start new --schema columns.json --em-tolerance 0.1 --parameters moments", "add --parameters moments+em"),
+        ("federate start new --schema columns.json --em-smoothing 1", "--em-smoothing"),
+        ("federate start new --schema columns.json --restarts 3", "--restarts"),
+        ("federate start new --schema columns.json --start random", "--start"),
+        ("federate start new --schema columns.json --dp-rho 1 --em-iterations 5", "no EM"),
         ("federate answer run/round-1.pass north.csv --site west -o new.part", "not \"west\""),
         ("federate answer run/round-1.pass north.csv --site no/rth -o new.part", "letters"),
         ("federate answer run/round-1.pass south.csv --site north -o new.part", "other data"),
         ("federate answer run/round-1.pass north.csv --site south --policy policy.json -o new.part", "least_row"),
         ("federate answer run/round-1.pass south.csv --site south --policy strict.json -o new.part", "at least 3000"),
+        ("federate answer run/round-1.pass south.csv --site south --policy list.json -o new.part", "an object"),
+        (
+            "federate answer run/round-1.pass south.csv --site south --policy many.json -o new.part",
+            "(least_sites), and this run has no masks",
+        ),
+        (
+            "federate answer run/round-1.pass south.csv --site south --policy peers.json -o new.part",
+            "(peers), and this run has no masks",
+        ),
         ("federate answer run/round-1.pass south.csv --site south --kind *=binary -o new.part", "leave"),
         ("federate answer a.part south.csv --site south -o new.part", "it is a part"),
         ("federate answer clinic.csv south.csv --site south -o new.part", "does not begin"),

@@ -4,8 +4,6 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | file | content |
-//! | --- | --- |
 //! | `run.json` | options, columns, sites, version; never changed |
 //! | `state.json` | the rounds so far: passes, sites that answered or were left out |
 //! | `round-N.pass` | the request to the sites in round N |
@@ -33,6 +31,7 @@ use crate::error::{Error, Place, Result};
 use crate::journal::Journal;
 use crate::learn::{Criterion, LearnOptions, Learned, Learning, ParameterMethod, Source, tree_over};
 use crate::observer::{Observer, Unwarned};
+use crate::parameters::em::EmOptions;
 use crate::passes;
 use crate::privacy::Privacy;
 use crate::structure::LearnerName;
@@ -647,11 +646,33 @@ fn without_rows(options: &mut LearnOptions, is_tree_given: bool, is_private: boo
     {
         return refused("parameters.method", "every pass costs privacy; use moments, which needs the fewest, or none");
     }
+    check_em(options, is_private)?;
     options.selection.criterion = Some(Criterion::None);
     if options.parameters.method == ParameterMethod::Auto {
         options.parameters.method = ParameterMethod::Moments;
     }
     options.check_for_sites(is_tree_given)
+}
+
+/// Rejects options of EM that would be ignored: across sites, EM is a round per pass, so it runs only if it is requested by name.
+fn check_em(options: &LearnOptions, is_private: bool) -> Result<()> {
+    let (em, by_default) = (&options.em, EmOptions::default());
+    let given = [
+        ("em.start", em.start != by_default.start),
+        ("em.restarts", em.restarts != by_default.restarts),
+        ("em.iterations", em.iterations != by_default.iterations),
+        ("em.tolerance", em.tolerance != by_default.tolerance),
+        ("em.smoothing", em.smoothing != by_default.smoothing),
+    ];
+    let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+    match options.parameters.method {
+        ParameterMethod::Em | ParameterMethod::MomentsAndEm => Ok(()),
+        _ if is_private => Err(Error::option(option, "a private run has no EM, since every pass costs privacy; leave it out")),
+        _ => {
+            let problem = "EM is a round for each iteration and does not run unless it is requested; add `parameters.method` moments+em, or leave it out";
+            Err(Error::option(option, problem))
+        }
+    }
 }
 
 /// Fails if names of sites are not valid file names, or keys do not match the sites.

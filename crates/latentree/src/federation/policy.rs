@@ -25,9 +25,9 @@ pub struct Policy {
     pub rho: Option<f64>,
     /// Whether only masked parts may leave.
     pub masked: bool,
-    /// Minimum number of sites in a masked sum.
+    /// Minimum number of sites in a masked sum; above 1, only masked parts may leave.
     pub least_sites: usize,
-    /// Required public keys of other sites.
+    /// Required public keys of other sites; if there are any, only masked parts may leave.
     pub peers: BTreeMap<String, String>,
 }
 
@@ -39,6 +39,11 @@ impl Policy {
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
         let place = |line: usize| Place::file(path).line(line as u64);
+        // A list would be read as the fields in their order.
+        if !text.trim_start().starts_with('{') {
+            let problem = "a policy is an object of rules, such as {\"least_rows\": 100}";
+            return Err(Error::format(Place::file(path), "policy JSON", problem));
+        }
         let policy: Self =
             serde_json::from_str(&text).map_err(|error| Error::format(place(error.line()), "policy JSON", error.to_string()))?;
         if let Some(unknown) = policy.passes.iter().flatten().find(|name| passes::names().all(|known| known != *name)) {
@@ -50,6 +55,22 @@ impl Policy {
             return Err(Error::data(Place::file(path), "rho must be a number above 0"));
         }
         Ok(policy)
+    }
+
+    /// Fails if a run without masks breaks rules about masked sums.
+    pub(super) fn check_unmasked(&self) -> Result<()> {
+        let rule = if self.masked {
+            "asks for masks"
+        } else if self.least_sites > 1 {
+            &format!("asks for sums of at least {} sites (least_sites)", self.least_sites)
+        } else if !self.peers.is_empty() {
+            "lists keys of other sites (peers)"
+        } else {
+            return Ok(());
+        };
+        Err(refused(format!(
+            "the policy {rule}, and this run has no masks; the coordinator starts a masked run with `federate.keys`"
+        )))
     }
 
     /// Fails unless the policy allows the pass.

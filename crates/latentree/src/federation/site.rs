@@ -131,8 +131,8 @@ pub fn answer(pass: &PassFile, rows: &dyn Rows, site: &Site<'_>) -> Result<Answe
         return Err(refused(format!("the run is private, but the pass {name} adds no noise")));
     }
     let is_masked = !header_of.keys.is_empty();
-    if site.policy.masked && !is_masked {
-        return Err(refused("the policy asks for masks, and this run has none"));
+    if !is_masked {
+        site.policy.check_unmasked()?;
     }
     let key = match (is_masked, site.key) {
         (true, None) => return Err(refused("parts of this run are masked; give the site's key with `federate.mask`")),

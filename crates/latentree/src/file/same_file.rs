@@ -46,13 +46,13 @@ fn is_same_place(a: &Path, b: &Path) -> bool {
 }
 
 #[cfg(unix)]
-fn is_same_inode(a: &std::fs::Metadata, b: &std::fs::Metadata) -> bool {
+pub(super) fn is_same_inode(a: &std::fs::Metadata, b: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
 #[cfg(not(unix))]
-fn is_same_inode(_: &std::fs::Metadata, _: &std::fs::Metadata) -> bool {
+pub(super) fn is_same_inode(_: &std::fs::Metadata, _: &std::fs::Metadata) -> bool {
     false
 }
 

@@ -31,7 +31,7 @@ pub use endings::Format;
 pub use graphml::to_graphml;
 pub use linkage::{Merge, merges, to_linkage};
 pub use model_file::{ModelFile, ReadModelOptions, read_model, read_model_from};
-pub use other_models::{OtherModel, clusters_to_text};
+pub use other_models::{OtherModel, clusters_to_text, kind_of_file};
 pub use text::to_text;
 pub use view::View;
 pub use xmlbif::to_xmlbif;

@@ -52,6 +52,30 @@ struct ClustersFile {
     provenance: Provenance,
 }
 
+/// What the first fields of a file say.
+#[derive(Deserialize)]
+struct Head {
+    format: Option<String>,
+    kind: Option<String>,
+    minimum_version: Option<u64>,
+}
+
+impl Head {
+    /// The head of a file of this program.
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let head: Self = if bytes.len() as u64 > MAX_BYTES { None } else { serde_json::from_slice(bytes).ok() }?;
+        (head.format.as_deref() == Some("latentree")).then_some(head)
+    }
+}
+
+/// The kind that a model file says it has, such as `classifier`; `None` for files of other programs.
+///
+/// # Errors
+/// [`Error::Io`]; [`Error::Format`] if it is larger than a model file may be.
+pub fn kind_of_file(path: impl AsRef<Path>) -> Result<Option<String>> {
+    Ok(Head::of(&super::model_file::read_bytes(path.as_ref())?).and_then(|head| head.kind))
+}
+
 impl OtherModel {
     /// Reads a model file if it holds a model that is no tree; `None` if it holds another kind, or is no JSON at all.
     ///
@@ -71,19 +95,7 @@ impl OtherModel {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_from(bytes: &[u8]) -> Result<Option<Self>> {
-        #[derive(Deserialize)]
-        struct Head {
-            format: Option<String>,
-            kind: Option<String>,
-            minimum_version: Option<u64>,
-        }
-        if bytes.len() as u64 > MAX_BYTES {
-            return Ok(None);
-        }
-        let Ok(head) = serde_json::from_slice::<Head>(bytes) else { return Ok(None) };
-        if head.format.as_deref() != Some("latentree") {
-            return Ok(None);
-        }
+        let Some(head) = Head::of(bytes) else { return Ok(None) };
         let invalid = |error: serde_json::Error| Error::format(Place::default(), FORMAT, error.to_string());
         let found = match head.kind.as_deref() {
             Some("topics") => {

@@ -196,7 +196,7 @@ impl Serialize for Contraction {
 impl<'de> Deserialize<'de> for Contraction {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged)]
+        #[serde(untagged, expecting = "a correlation or none is needed")]
         enum Written {
             Number(f64),
             Text(String),
