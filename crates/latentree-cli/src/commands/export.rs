@@ -1,6 +1,6 @@
 //! `export MODEL --format F -o OUT`: converts a model to another format.
 
-use latentree::format::{Format, ModelFile, OtherModel, View, export};
+use latentree::format::{Format, ModelFile, OtherModel, View, export, export_note};
 use latentree::report::TopicTable;
 use latentree::{Error, Result};
 use serde_json::json;
@@ -28,6 +28,9 @@ pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
         other => other.tree().into(),
     };
     export(view, format, &args.output).map_err(|error| error.in_file(&args.model.model))?;
+    if let Some(note) = export_note(view, format) {
+        printer.note(&note);
+    }
     if !is_stream(&args.output) {
         let json = json!({"format": args.format, "nodes": file.tree().n_nodes()});
         printer.result(&json, |out| writeln!(out, "{} written to {}", args.format, args.output.display()))?;
