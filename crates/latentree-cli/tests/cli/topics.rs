@@ -82,3 +82,20 @@ fn text_is_described_learned_and_scored_like_a_table() {
     folder.succeed("topics letters --model single-topic -k 2 --threads 3 -o b.json");
     assert_eq!(folder.read("a.json"), folder.read("b.json"));
 }
+
+#[test]
+fn a_hierarchy_over_time_has_a_column_for_each_leaf_and_lists_children_below_their_parent() {
+    let folder = folder();
+    let command = "topics posts.csv --column text --dates day --model hierarchy -k 3 -o m.json";
+    let found = folder.json(command);
+    let names: Vec<&str> = found["topics"].as_array().unwrap().iter().map(|topic| topic["name"].as_str().unwrap()).collect();
+    let is_leaf = |name: &&&str| !names.iter().any(|other| other.starts_with(&format!("{name}.")));
+    let leaves: Vec<&str> = names.iter().filter(is_leaf).copied().collect();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    assert_eq!((&names, leaves.len()), (&sorted, 3));
+    let printed = folder.succeed(command);
+    assert!(printed.contains(&format!("3 topics in a hierarchy of {}", names.len())), "{printed}");
+    let header = printed.lines().find(|line| line.starts_with("date")).unwrap();
+    assert_eq!(header.split_whitespace().skip(2).collect::<Vec<_>>(), leaves, "{printed}");
+}

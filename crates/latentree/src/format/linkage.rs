@@ -83,7 +83,8 @@ fn by_height(merges: Vec<Merge>, n_leaves: usize) -> Vec<Merge> {
 pub(super) fn note(tree: &Tree) -> Option<String> {
     let n_trees = components(tree).into_iter().collect::<BTreeSet<_>>().len();
     let above = 100.0 * (APART - 1.0);
-    (n_trees > 1).then(|| format!("{n_trees} separate trees are joined at the top of the linkage, {above:.0}% above all other heights"))
+    (n_trees > 1)
+        .then(|| format!("{n_trees} separate trees are joined at the top of the linkage, {above:.0}% above all other heights"))
 }
 
 struct Builder {

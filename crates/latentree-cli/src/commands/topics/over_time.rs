@@ -69,16 +69,30 @@ fn date(text: &str) -> Option<String> {
     numbers.find(|number| number.len() == 4).map(str::to_owned)
 }
 
-/// Prints a line for each period with the shares of the first topics.
-pub(super) fn show(periods: &[Period], topics: &TopicTable, most: usize, out: &mut dyn Write) -> io::Result<()> {
-    let shown: Vec<usize> = (0..topics.topics().len()).filter(|&ix| topics.topics()[ix].parent.is_none()).take(most).collect();
+/// Prints a line for each period with the shares of the first topics: those that no other one contains or, if these are the two sides
+/// of a hierarchy, those that contain no other.
+pub(super) fn show(
+    periods: &[Period],
+    topics: &TopicTable,
+    is_hierarchy: bool,
+    most: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let is_shown = |ix: &usize| if is_hierarchy { topics.is_leaf(*ix) } else { topics.depth(*ix) == 0 };
+    let mut shown: Vec<usize> = (0..topics.topics().len()).filter(is_shown).collect();
+    let n_shown = shown.len();
+    shown.truncate(most);
     let names: Vec<&str> = shown.iter().map(|&ix| topics.topics()[ix].name.as_str()).collect();
     let header: Vec<&str> = ["date", "documents"].into_iter().chain(names).collect();
     let line = |period: &Period| {
         let shares = shown.iter().map(|&ix| format!("{:.0}%", 100.0 * period.shares[ix]));
         [period.date.clone(), period.documents.to_string()].into_iter().chain(shares).collect()
     };
-    writeln!(out, "\n{}", table(&header, periods.iter().map(line).collect(), 1))
+    writeln!(out, "\n{}", table(&header, periods.iter().map(line).collect(), 1))?;
+    if n_shown > most {
+        writeln!(out, "the first {most} of {n_shown} topics; --json prints the shares of all")?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
