@@ -66,10 +66,13 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
         let problem = "topics are words of the same documents, and there are fewer than three; cut files with --split, or give more of them";
         return Err(Error::data(latentree::Place::file(&args.data[0]), problem).into());
     }
+    if let Some(column) = &args.dates {
+        over_time::check(&rows.of_source(|reader| reader.documents()), column)?;
+    }
     let fitted = fit(args, &rows, seed, memory, printer).map_err(|error| error.in_file(&args.data[0]))?;
     let n_words = usize::from(args.words);
     let topics = match &fitted.model {
-        WordModel::Tree(model) => TopicTable::of_tree(model, args.topics.map(usize::from), n_words)?,
+        WordModel::Tree(model) => tree_topics(model, args, n_words)?,
         WordModel::Star(model) => TopicTable::of_star(model, n_words)?,
         WordModel::Other(other) => match &**other {
             OtherModel::Topics(model) => TopicTable::of_topics(model, n_words),
@@ -150,6 +153,19 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
         writeln!(out, "written to {}", args.output.display())
     })?;
     Ok(())
+}
+
+/// The topics of a tree, if there are any.
+fn tree_topics(model: &LatentTree, args: &TopicsArgs, n_words: usize) -> Result<TopicTable> {
+    if model.hidden().next().is_some() {
+        let topics = TopicTable::of_tree(model, args.topics.map(usize::from), n_words)?;
+        if !topics.topics().is_empty() {
+            return Ok(topics);
+        }
+    }
+    let problem = "no words go together in these documents more often than by chance, so there are no topics; pass more or longer \
+                   documents (--split cuts them), lower --min-df, or use another --model";
+    Err(Error::data(latentree::Place::file(&args.data[0]), problem))
 }
 
 /// The number of topics; those of a hierarchy are its leaves.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use latentree::data::DocumentNames;
 use latentree::report::TopicTable;
+use latentree::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::printer::table;
@@ -49,6 +50,16 @@ pub(super) fn periods(names: &DocumentNames, shares: &[f64], n_topics: usize) ->
         Period { date: date.to_owned(), documents, shares }
     };
     (periods.into_iter().map(mean).collect(), undated)
+}
+
+/// Refuses a column of which most cells are no dates, and names the first.
+pub(super) fn check(names: &DocumentNames, column: &str) -> Result<()> {
+    let cells: Vec<(usize, &str)> = (0..names.len()).filter_map(|row| Some((row, names.kept(row, 0)?))).collect();
+    let undated: Vec<&(usize, &str)> = cells.iter().filter(|(_, cell)| date(cell).is_none()).collect();
+    let Some((row, cell)) = undated.first().filter(|_| 2 * undated.len() > cells.len()) else { return Ok(()) };
+    let problem =
+        format!("{column:?} is no column of dates: row {} has {cell:?}; write dates as 2021-03-04, 2021-03 or 2021", row + 1);
+    Err(Error::option("--dates", problem))
 }
 
 /// A date as `2021-03-04`, `2021-03` or `2021`: of other ways to write it, only the year of four digits is sure.
