@@ -2,7 +2,7 @@
 
 use latentree::format::{Format, ModelFile, OtherModel, View, export, export_note};
 use latentree::report::TopicTable;
-use latentree::{Error, Result};
+use latentree::{Error, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
 /// Words of a topic that are written.
 const TOPIC_WORDS: usize = 10;
 
-/// Writes a line of words for each topic.
+/// Writes a line with the name and the words of each topic.
 fn topic_lines(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
     let topics = match OtherModel::read(&args.model.model)? {
         Some(OtherModel::Topics(model)) => TopicTable::of_topics(&model, TOPIC_WORDS),
@@ -57,7 +57,9 @@ fn topic_lines(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
     })?;
     if !is_stream(&args.output) {
         let json = json!({"format": args.format, "topics": topics.topics().len()});
-        printer.result(&json, |out| writeln!(out, "{} topics written to {}", topics.topics().len(), args.output.display()))?;
+        printer.result(&json, |out| {
+            writeln!(out, "{} written to {}", counted(topics.topics().len(), "topic"), args.output.display())
+        })?;
     }
     Ok(())
 }

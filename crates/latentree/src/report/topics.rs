@@ -220,10 +220,13 @@ impl TopicTable {
         self.topics.iter().map(topic).collect()
     }
 
-    /// One topic per line, its words separated by spaces, as read by topic evaluation tools.
+    /// One topic per line: its name, a tab, and its words separated by spaces.
     #[must_use]
     pub fn to_lines(&self) -> String {
-        self.topics.iter().map(|topic| topic.words.join(" ") + "\n").collect()
+        self.topics
+            .iter()
+            .map(|topic| format!("{}\t{}\n", topic.name.replace(['\t', '\n', '\r'], " "), topic.words.join(" ")))
+            .collect()
     }
 }
 
