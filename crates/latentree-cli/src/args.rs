@@ -518,8 +518,8 @@ pub(crate) struct CompareArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Format. linkage is the matrix of SciPy's dendrogram and fcluster, in which separate trees are joined above all other heights;
-    /// topics writes the name of each topic of a model of words, a tab, and its words, one topic per line
+    /// Format. linkage is the matrix of SciPy's dendrogram and fcluster, in which separate trees are joined above all other
+    /// heights; topics writes the name of each topic of a model of words, a tab, and its words, one topic per line
     #[arg(long, value_parser = export_formats())]
     pub(crate) format: String,
     /// Output file

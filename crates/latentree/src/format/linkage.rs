@@ -32,8 +32,8 @@ pub struct Merge {
 ///
 /// The tree is rooted in the middle of its longest path, so the dendrogram of a linkage comes back as it was. In other trees leaves are not
 /// equally far from the root; a node's height is then twice that of the deepest leaf minus its own depth. Nodes of more than two branches merge them one
-/// after the other at the same height. Trees of a forest, and parts that an edge of infinite length separates, are merged last, a tenth above all
-/// other heights. Merges are in the order of their heights, as SciPy has them.
+/// after the other at the same height. Trees of a forest, and parts that an edge of infinite length separates, are merged last,
+/// a tenth above all other heights. Merges are in the order of their heights, as SciPy has them.
 ///
 /// # Errors
 /// [`Error::Tree`](crate::Error::Tree) if an edge has no length.

@@ -80,8 +80,8 @@ fn date(text: &str) -> Option<String> {
     numbers.find(|number| number.len() == 4).map(str::to_owned)
 }
 
-/// Prints a line for each period with the shares of the first topics: those that no other one contains or, if these are the two sides
-/// of a hierarchy, those that contain no other.
+/// Prints a line for each period with the shares of the first topics: those that no other one contains or, in a hierarchy, whose first
+/// topics are its two sides, those that contain no other.
 pub(super) fn show(
     periods: &[Period],
     topics: &TopicTable,
