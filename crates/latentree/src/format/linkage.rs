@@ -234,6 +234,7 @@ pub fn to_linkage(tree: &Tree) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::Observed;
 
     #[test]
     fn a_dendrogram_comes_back_as_the_merges_that_made_it() {
@@ -268,7 +269,8 @@ mod tests {
 
     #[test]
     fn separate_trees_are_joined_above_all_other_heights_and_rows_are_in_the_order_of_heights() {
-        let tree = Tree::from_newick("(a:1,b:1);(c:0.25,d:0.25,e:2);f;").unwrap();
+        let read = |text: &str| Tree::from_newick(text, &Observed::LeavesOnly).unwrap();
+        let tree = read("(a:1,b:1);(c:0.25,d:0.25,e:2);f;");
         let found = merges(&tree).unwrap();
         // By hand, from the middle of c–e and of d–e; the joins are a tenth above 2.25.
         let expected = [([2, 3], 0.5, 2), ([0, 1], 2.0, 2), ([4, 6], 2.25, 3), ([7, 8], 2.475, 5), ([5, 9], 2.475, 6)];
@@ -278,8 +280,8 @@ mod tests {
             assert!((merge.height - height).abs() < 1e-9, "{found:?}");
         }
         assert!(note(&tree).unwrap().starts_with("3 separate trees"));
-        assert_eq!(note(&Tree::from_newick("(a:1,b:1);").unwrap()), None);
-        let alone = merges(&Tree::from_newick("a;b;c;").unwrap()).unwrap();
+        assert_eq!(note(&read("(a:1,b:1);")), None);
+        let alone = merges(&read("a;b;c;")).unwrap();
         assert_eq!(alone.iter().map(|merge| merge.height).collect::<Vec<_>>(), [1.0, 1.0]);
     }
 
