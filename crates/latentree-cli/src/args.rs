@@ -518,7 +518,8 @@ pub(crate) struct CompareArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Format; topics writes the words of each topic of a model of words, one topic per line
+    /// Format. linkage is the matrix of SciPy's dendrogram and fcluster, in which separate trees are joined above all other
+    /// heights; topics writes the words of each topic of a model of words, one topic per line
     #[arg(long, value_parser = export_formats())]
     pub(crate) format: String,
     /// Output file

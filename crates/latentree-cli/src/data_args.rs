@@ -104,7 +104,7 @@ pub(crate) struct DataArgs {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) omop: bool,
     /// With --meds: only subjects of this split, such as train, tuning or held_out
-    #[arg(long, value_name = "NAME", requires = "meds")]
+    #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) subject_split: Option<String>,
     /// Events and sparse files: only items that match, such as 'DIAGNOSIS//*' (* ? [...], in quotes); repeat for more patterns

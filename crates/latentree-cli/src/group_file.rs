@@ -1,6 +1,7 @@
 //! `--group FILE.csv[:ITEM,GROUP]`.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -33,6 +34,16 @@ impl GroupFile {
     }
 }
 
+impl fmt::Display for GroupFile {
+    /// As it is passed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.columns {
+            Some((item, group)) => write!(f, "{}:{item},{group}", self.file.display()),
+            None => write!(f, "{}", self.file.display()),
+        }
+    }
+}
+
 impl FromStr for GroupFile {
     type Err = Infallible;
 
@@ -57,6 +68,7 @@ mod tests {
         let parsed = |text: &str| text.parse::<GroupFile>().unwrap();
         assert_eq!(parsed("map.csv.gz:code,phecode").columns(), Some(("code", "phecode")));
         assert_eq!(parsed("map.csv.gz:code,phecode").file(), Path::new("map.csv.gz"));
+        assert_eq!(parsed("map.csv.gz:code,phecode").to_string(), "map.csv.gz:code,phecode");
         for alone in ["map.csv", "C:\\map.csv", "odd:name.csv", "map.csv:code", "map.csv:code,", "map.csv:a,b,c", ":a,b"] {
             assert_eq!(parsed(alone), GroupFile { file: alone.into(), columns: None });
         }

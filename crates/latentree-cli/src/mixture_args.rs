@@ -27,7 +27,7 @@ pub(crate) struct MixtureArgs {
     /// Sum of the Dirichlet parameters of lda, or auto for the one of a grid that fits the moments best [default: 0.2]
     #[arg(long, value_name = "A|auto", allow_negative_numbers = true)]
     pub(crate) alpha: Option<String>,
-    /// Write the component of every row as CSV: row,label
+    /// Write the component of every row as CSV: its number or id, and label
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
     /// True labels, one per row: a column of their own, or the column "label" of a CSV file. Prints how well the components agree with them
@@ -67,7 +67,7 @@ pub(crate) struct ClusterArgs {
     /// Rows that a cluster has at least
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) min_size: u32,
-    /// Write the leaf of every row as CSV: row,label
+    /// Write the leaf of every row as CSV: its number or id, and label
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
     /// True labels, one per row: a column of their own, or the column "label" of a CSV file. Prints how well the leaves agree with them

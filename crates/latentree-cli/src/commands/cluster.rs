@@ -66,7 +66,7 @@ pub(crate) fn run(args: &ClusterArgs, seed: u64, printer: &Printer) -> Result<()
     OtherModel::Clusters(model.clone()).write(&args.output)?;
     let nodes = model.nodes();
     if let Some(path) = &args.labels {
-        write_labels(path, fit.labels.iter().map(|&leaf| nodes[leaf].name.clone()))?;
+        write_labels(path, &rows, &args.reading, fit.labels.iter().map(|&leaf| nodes[leaf].name.clone()))?;
     }
     if is_stream(&args.output) {
         return Ok(());

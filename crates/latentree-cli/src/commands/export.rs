@@ -1,8 +1,8 @@
 //! `export MODEL --format F -o OUT`: converts a model to another format.
 
-use latentree::format::{Format, ModelFile, OtherModel, View, export};
+use latentree::format::{Format, ModelFile, OtherModel, View, export, export_note};
 use latentree::report::TopicTable;
-use latentree::{Error, Result};
+use latentree::{Error, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
@@ -28,6 +28,9 @@ pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
         other => other.tree().into(),
     };
     export(view, format, &args.output).map_err(|error| error.in_file(&args.model.model))?;
+    if let Some(note) = export_note(view, format) {
+        printer.note(&note);
+    }
     if !is_stream(&args.output) {
         let json = json!({"format": args.format, "nodes": file.tree().n_nodes()});
         printer.result(&json, |out| writeln!(out, "{} written to {}", args.format, args.output.display()))?;
@@ -54,7 +57,9 @@ fn topic_lines(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
     })?;
     if !is_stream(&args.output) {
         let json = json!({"format": args.format, "topics": topics.topics().len()});
-        printer.result(&json, |out| writeln!(out, "{} topics written to {}", topics.topics().len(), args.output.display()))?;
+        printer.result(&json, |out| {
+            writeln!(out, "{} written to {}", counted(topics.topics().len(), "topic"), args.output.display())
+        })?;
     }
     Ok(())
 }

@@ -61,11 +61,12 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     }
     check_checkpoint(args)?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
-    let path = args
-        .distances
-        .as_ref()
-        .or(args.data.as_ref())
-        .ok_or_else(|| Error::option("--distances", "pass DATA or a distance matrix"))?;
+    let path = args.distances.as_ref().or(args.data.as_ref()).ok_or_else(|| match &args.from {
+        Some(model) => {
+            Error::option("--from", format!("it repeats the options of {}; pass DATA to learn from, too", model.display()))
+        }
+        None => Error::option("--distances", "pass DATA or a distance matrix"),
+    })?;
     Files::new()
         .data_if("DATA", args.data.as_deref())
         .input_if("--distances", args.distances.as_deref())

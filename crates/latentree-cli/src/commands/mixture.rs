@@ -11,6 +11,7 @@ use latentree::{Error, MemoryBudget, Result, counted};
 use serde_json::{Value as Json, json};
 
 use super::files::Files;
+use super::row_table::row_ids;
 use super::{is_stream, note_unseen, open_reader, read_options, weight_kind};
 use crate::Failure;
 use crate::data_args::DataArgs;
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &MixtureArgs, seed: u64, printer: &Printer) -> Result<()
         _ => unreachable!("all kinds of models are known"),
     }
     if let Some(path) = &args.labels {
-        write_labels(path, fit.labels.iter().map(ToString::to_string))?;
+        write_labels(path, &rows, &args.reading, fit.labels.iter().map(ToString::to_string))?;
     }
     if is_stream(&args.output) {
         return Ok(());
@@ -122,11 +123,22 @@ pub(super) fn open_rows(
     Ok(CachedRows::new(open_reader(path, options, printer)?, memory))
 }
 
-/// Writes a label for every row.
-pub(super) fn write_labels(path: &Path, labels: impl Iterator<Item = String>) -> Result<()> {
-    let mut writer = ResultWriter::create(path, &["row", "label"])?;
+/// Writes a label for every row, after its id or number.
+pub(super) fn write_labels(
+    path: &Path,
+    rows: &CachedRows<Reader>,
+    args: &DataArgs,
+    labels: impl Iterator<Item = String>,
+) -> Result<()> {
+    let ids = row_ids(rows, args)?;
+    let id_name = ids.as_ref().map_or("row", |(name, _)| name);
+    let mut writer = ResultWriter::create(path, &[id_name, if id_name == "label" { "label'" } else { "label" }])?;
     for (row, label) in labels.enumerate() {
-        writer.write_row(&[Value::Integer(row as u64 + 1), Value::Text(&label)])?;
+        let id = match &ids {
+            Some((_, ids)) => ids.get(row).map_or(Value::Missing, |id| Value::Text(id)),
+            None => Value::Integer(row as u64 + 1),
+        };
+        writer.write_row(&[id, Value::Text(&label)])?;
     }
     writer.finish()
 }

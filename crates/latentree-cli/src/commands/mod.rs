@@ -35,7 +35,7 @@ use std::sync::Arc;
 use latentree::data::{BatchSource, ClinicalFormat, KindOverride, ReadOptions, Reader, Schema, Unseen, WeightKind};
 use latentree::format::{Format, ModelFile, ReadModelOptions, read_model};
 use latentree::inference::Evidence;
-use latentree::model::LatentTree;
+use latentree::model::{LatentTree, Provenance};
 use latentree::moments::PairOptions;
 use latentree::report::{Groups, find_node};
 use latentree::{Error, MemoryBudget, NodeIx, Result, counted};
@@ -80,6 +80,9 @@ fn read_options(args: &DataArgs) -> Result<ReadOptions> {
             "--weight-kind",
             "it defines what weights mean, but there are none; name their column with --weights",
         ));
+    }
+    if args.subject_split.is_some() && !args.meds {
+        return Err(Error::option("--subject-split", "only a MEDS data set has splits; add --meds, or leave it out"));
     }
     let mut options = ReadOptions::default().header(!args.no_header);
     if let Some(events) = &args.events {
@@ -295,7 +298,13 @@ fn open_file_and_data_with(
     // A model file says which nodes are hidden, so the data need not be inspected first.
     let (file, reader) = if Format::by_ending(&model.model) == Some(Format::Json) {
         let file = open(None)?;
-        let reader = latentree::data::open(path, &options.schema(Arc::clone(schema_of(&file))))?;
+        let provenance = match &file {
+            ModelFile::LatentTree(model) => Some(model.provenance()),
+            ModelFile::Spectral(model) => Some(model.provenance()),
+            _ => None,
+        };
+        let hint = provenance.and_then(|provenance| rollup_hint(provenance, &options));
+        let reader = open_with_hint(path, &options.schema(Arc::clone(schema_of(&file))), hint, printer)?;
         (file, reader)
     } else {
         let first = latentree::data::open(path, &options)?;
@@ -324,6 +333,24 @@ fn open_file_and_data_with(
         ));
     }
     Ok((file, reader))
+}
+
+/// What to say if data do not have the columns of a model that was learned with a roll-up, and no roll-up is given.
+fn rollup_hint(provenance: &Provenance, options: &ReadOptions) -> Option<String> {
+    let read: DataArgs = serde_json::from_value(provenance.read.clone()?).ok()?;
+    let rollup = read.rollup.filter(|_| options.rollup.is_none())?;
+    let unmapped = read.unmapped.map_or_else(String::new, |unmapped| format!(" --unmapped {unmapped}"));
+    Some(format!("the model was learned with --rollup {rollup}{unmapped}; add the same to read these data as it did"))
+}
+
+/// Opens data for a model, with a hint if they have other columns.
+fn open_with_hint(path: &Path, options: &ReadOptions, hint: Option<String>, printer: &Printer) -> Result<Reader> {
+    let opened = latentree::data::open(path, options);
+    let is_other = |reader: &Reader| !reader.absent_columns().is_empty() || reader.unseen().columns.is_some();
+    if let Some(hint) = hint.filter(|_| opened.as_ref().map_or(true, is_other)) {
+        printer.note(&hint);
+    }
+    opened
 }
 
 /// The columns of a model.

@@ -1,16 +1,17 @@
 //! What `infer`, `score` and `export` do with models that are no trees of variables: topics and hierarchies.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use latentree::data::{BatchSource, Reader, Value, WeightScale};
+use latentree::data::{BatchSource, ReadOptions, Reader, Value, WeightScale};
 use latentree::format::{Format, OtherModel};
 use latentree::inference::Score;
-use latentree::{Error, Observer, Result};
+use latentree::{Error, Observer, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
 use super::row_table::{RowTable, carrying, check_keep};
-use super::{is_stream, note_unseen, open_reader, weight_kind};
+use super::{is_stream, note_unseen, open_with_hint, rollup_hint, weight_kind};
 use crate::Failure;
 use crate::args::{ExportArgs, InferArgs, ScoreArgs};
 use crate::printer::{Printer, in_full, number};
@@ -73,15 +74,27 @@ pub(super) fn infer(model: &OtherModel, args: &InferArgs, seed: u64, printer: &P
     }
     let json = json!({"rows": rows, "columns": columns, "impossible_rows": 0, "unseen": unseen, "warnings": []});
     printer.result(&json, |out| {
-        writeln!(out, "{rows} rows of {} columns written to {}", columns.len() + 1, args.output.display())
+        writeln!(out, "{} of {} columns written to {}", counted(rows, "row"), columns.len() + 1, args.output.display())
     })?;
     Ok(())
+}
+
+/// Opens data for a model, and notes how they are read.
+fn open_for(model: &OtherModel, path: &Path, options: &ReadOptions, printer: &Printer) -> Result<Reader> {
+    let provenance = match model {
+        OtherModel::Topics(model) => model.provenance(),
+        OtherModel::Clusters(model) => model.provenance(),
+        _ => unreachable!("all kinds of models are known"),
+    };
+    let reader = open_with_hint(path, options, rollup_hint(provenance, options), printer)?;
+    reader.warnings().iter().for_each(|warning| printer.note(warning));
+    Ok(reader)
 }
 
 /// Opens data with the model's columns.
 fn open(model: &OtherModel, args: &InferArgs, printer: &Printer) -> Result<Reader> {
     let options = carrying(&args.reading, args.keep, false)?.schema(Arc::clone(model.schema()));
-    let reader = open_reader(&args.data, options, printer)?;
+    let reader = open_for(model, &args.data, &options, printer)?;
     check_keep(args.keep, &reader)?;
     check_columns(&reader)?;
     Ok(reader)
@@ -116,7 +129,7 @@ pub(super) fn score(model: &OtherModel, args: &ScoreArgs, printer: &Printer) -> 
         .output_if("--per-row", args.per_row.as_deref())
         .check()?;
     let options = carrying(&args.reading, args.keep, false)?.schema(Arc::clone(model.schema()));
-    let mut reader = open_reader(&args.data, options, printer)?;
+    let mut reader = open_for(model, &args.data, &options, printer)?;
     check_keep(args.keep, &reader)?;
     check_columns(&reader)?;
     let scale = WeightScale::of(&mut reader, weight_kind(&args.reading)?).map_err(|error| error.in_file(&args.data))?;

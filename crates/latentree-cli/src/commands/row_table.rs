@@ -1,8 +1,9 @@
 //! Results for each row, with the row's id and the columns that are copied through.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use latentree::data::{Carried, ReadOptions, Reader, ResultWriter, Value};
+use latentree::data::{BatchSource as _, CachedRows, Carried, ReadOptions, Reader, ResultWriter, Value};
 use latentree::model::LatentTree;
 use latentree::{Error, Result};
 
@@ -20,6 +21,26 @@ pub(super) fn carrying(args: &DataArgs, keep: bool, impute: bool) -> Result<Read
         return Err(Error::option("--keep", NO_OTHERS));
     }
     Ok(read_options(args)?.carry_keys(true).carry_others(keep || impute).carry_variables(impute))
+}
+
+/// Whether rows have ids: those of `--id`, or of events or documents.
+fn has_ids(args: &DataArgs) -> bool {
+    args.id.is_some() || args.events.is_some() || args.text || args.meds || args.omop
+}
+
+/// The ids of all rows, and what they are called; `None` if rows have none.
+pub(super) fn row_ids(rows: &CachedRows<Reader>, args: &DataArgs) -> Result<Option<(String, Vec<String>)>> {
+    if !has_ids(args) {
+        return Ok(None);
+    }
+    let options = carrying(args, false, false)?;
+    let mut reader = rows.of_source(|reader| reader.reopen(&options.schema(Arc::clone(reader.schema()))))?;
+    let mut ids = Vec::new();
+    while let Some(batch) = reader.next_batch()? {
+        let carried = reader.carried();
+        ids.extend((0..batch.n_rows).map(|row| carried.cell(row, 0).unwrap_or_default().to_owned()));
+    }
+    Ok(reader.carried().names().first().cloned().map(|name| (name, ids)))
 }
 
 /// Fails if `--keep` is used for data whose only columns are variables.
@@ -47,7 +68,7 @@ impl RowTable {
     /// Starts a table with the ids or numbers of rows, the copied columns, and these results.
     pub(super) fn create(path: &Path, reader: &Reader, args: &DataArgs, results: &[String]) -> Result<Self> {
         let carried = reader.carried().names();
-        let has_id = args.id.is_some() || args.events.is_some() || args.text;
+        let has_id = has_ids(args);
         let mut header: Vec<&str> = if has_id { Vec::new() } else { vec!["row"] };
         header.extend(carried.iter().chain(results).map(String::as_str));
         let mut seen = std::collections::HashSet::new();

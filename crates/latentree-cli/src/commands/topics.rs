@@ -11,7 +11,7 @@ use latentree::learn::{LearnOptions, Learning, Source};
 use latentree::mixture::{MixtureFamily, MixtureModel, MixtureOptions, NumberOfComponents, fit_mixture};
 use latentree::model::{LatentTree, Provenance};
 use latentree::report::{TOPICS_OPTION, TopicTable};
-use latentree::{Error, Inference, MemoryBudget, NodeIx, Observer, Result};
+use latentree::{Error, Inference, MemoryBudget, NodeIx, Observer, Result, counted};
 use serde_json::json;
 
 use super::files::Files;
@@ -66,10 +66,13 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
         let problem = "topics are words of the same documents, and there are fewer than three; cut files with --split, or give more of them";
         return Err(Error::data(latentree::Place::file(&args.data[0]), problem).into());
     }
+    if let Some(column) = &args.dates {
+        over_time::check(&rows.of_source(|reader| reader.documents()), column)?;
+    }
     let fitted = fit(args, &rows, seed, memory, printer).map_err(|error| error.in_file(&args.data[0]))?;
     let n_words = usize::from(args.words);
     let topics = match &fitted.model {
-        WordModel::Tree(model) => TopicTable::of_tree(model, args.topics.map(usize::from), n_words)?,
+        WordModel::Tree(model) => tree_topics(model, args, n_words)?,
         WordModel::Star(model) => TopicTable::of_star(model, n_words)?,
         WordModel::Other(other) => match &**other {
             OtherModel::Topics(model) => TopicTable::of_topics(model, n_words),
@@ -125,26 +128,11 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
     }
     printer.result(&json, |out| {
         let n_rows = rows.n_rows_hint().unwrap_or(n_documents as u64);
-        writeln!(
-            out,
-            "{n_rows} documents, {} words, {} topics, model {}",
-            rows.schema().columns().len(),
-            topics.topics().len(),
-            args.model.name()
-        )?;
+        let (documents, words) = (counted(n_rows, "document"), counted(rows.schema().columns().len(), "word"));
+        writeln!(out, "{documents}, {words}, {}, model {}", n_topics_text(args, &topics), args.model.name())?;
         let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |it| format!("{it:.2}"));
-        let depth = |topic: &latentree::report::Topic| {
-            let mut depth = 0;
-            let mut at = topic.parent.as_ref();
-            while let Some(parent) = at {
-                let above = topics.topics().iter().find(|it| it.name == *parent);
-                depth += usize::from(above.is_some());
-                at = above.and_then(|it| it.parent.as_ref());
-            }
-            depth
-        };
-        let lines = topics.topics().iter().map(|topic| {
-            let name = format!("{}{}", "  ".repeat(depth(topic)), super::groups::clean(&topic.name));
+        let lines = topics.topics().iter().enumerate().map(|(ix, topic)| {
+            let name = format!("{}{}", "  ".repeat(topics.depth(ix)), super::groups::clean(&topic.name));
             vec![name, format!("{:.1}%", 100.0 * topic.share), cell(topic.npmi), cell(topic.c_v)]
         });
         let numbers = table(&["topic", "share", "NPMI", "C_V"], lines.collect(), 1);
@@ -156,7 +144,8 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
         writeln!(out)?;
         writeln!(out, "mean NPMI {}, C_V {}, diversity {:.2}", cell(topics.npmi()), cell(topics.c_v()), topics.diversity())?;
         if let Some(periods) = &over_time {
-            over_time::show(periods, &topics, SHOWN_OVER_TIME, out)?;
+            let is_hierarchy = args.model == TopicModelName::Hierarchy;
+            over_time::show(periods, &topics, is_hierarchy, SHOWN_OVER_TIME, out)?;
         }
         if let Some(path) = &args.documents {
             writeln!(out, "documents by topic written to {}", path.display())?;
@@ -164,6 +153,29 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
         writeln!(out, "written to {}", args.output.display())
     })?;
     Ok(())
+}
+
+/// The topics of a tree, if there are any.
+fn tree_topics(model: &LatentTree, args: &TopicsArgs, n_words: usize) -> Result<TopicTable> {
+    if model.hidden().next().is_some() {
+        let topics = TopicTable::of_tree(model, args.topics.map(usize::from), n_words)?;
+        if !topics.topics().is_empty() {
+            return Ok(topics);
+        }
+    }
+    let problem = "no words go together in these documents more often than by chance, so there are no topics; pass more or longer \
+                   documents (--split cuts them), lower --min-df, or use another --model";
+    Err(Error::data(latentree::Place::file(&args.data[0]), problem))
+}
+
+/// The number of topics; those of a hierarchy are its leaves.
+fn n_topics_text(args: &TopicsArgs, topics: &TopicTable) -> String {
+    let n_all = topics.topics().len();
+    if args.model != TopicModelName::Hierarchy {
+        return counted(n_all, "topic");
+    }
+    let n_leaves = (0..n_all).filter(|&ix| topics.is_leaf(ix)).count();
+    format!("{} in a hierarchy of {n_all}", counted(n_leaves, "topic"))
 }
 
 /// Whether a warning is about how single hidden variables of a tree were fitted, in words of the engine.
@@ -329,8 +341,9 @@ fn document_shares(
                     let values = posterior.row(row);
                     if is_tree {
                         let mut at = 0;
-                        for width in &widths {
-                            shares.push(1.0 - values[at]);
+                        for (topic, width) in topics.topics().iter().zip(&widths) {
+                            let share: f64 = topic.states.iter().map(|state| values[at + state]).sum();
+                            shares.push(share.min(1.0));
                             at += width;
                         }
                     } else {

@@ -98,6 +98,12 @@ fn a_model_of_described_codes_reads_codes_and_answers_to_both() {
     assert!(log_likelihood < 0.0 && score("")["rows"] == 400);
     folder.succeed("infer model.json claims.csv --events patient,icd --rollup map.csv -o posteriors.csv");
     assert!(folder.text("posteriors.csv").starts_with("patient,"));
+    // Without the roll-up, codes of groups are unknown.
+    let outcome = folder.run("score model.json claims.csv --events patient,icd");
+    assert!(outcome.code == Some(0) && outcome.stderr.contains("--rollup map.csv"), "{}", outcome.stderr);
+    folder.succeed("mixture claims.csv --events patient,icd -k 2 --labels labels.csv -o m.json");
+    let ids = |name: &str| folder.text(name).lines().map(|line| line.split(',').next().unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(ids("labels.csv"), ids("posteriors.csv"));
 }
 
 #[test]
@@ -112,8 +118,19 @@ fn filters_choose_items_and_rows_and_say_so() {
     // Filters of items and times leave rows of zeros.
     assert_eq!((read("").0, read("").1), (8, 400));
     assert_eq!((read("--codes 25*").0, read("--codes 25*").1), (2, 400));
-    let (n_items, n_rows, _) = read("--time day --since 2015 --until 2016-06");
+    let (n_items, n_rows, notes) = read("--time day --since 2015 --until 2016-06");
     assert!(n_items == 8 && n_rows == 400);
+    let all = folder.text("claims.csv");
+    let events: Vec<&str> = all.lines().skip(1).collect();
+    let outside =
+        events.iter().filter(|line| !line.ends_with(",,") && !line.contains(",2015-") && !line.contains(",2016-")).count();
+    let without = events.iter().filter(|line| line.ends_with(",,")).count();
+    let told = format!(
+        "{} of {} events are left out: {without} without a value in \"icd\", {outside} outside",
+        outside + without,
+        events.len()
+    );
+    assert!(notes.contains(&told), "{told}: {notes}");
     let (n_items, n_rows, notes) = read("--coverage 0.5 --min-items 2");
     assert!(n_items < 8 && n_rows < 400, "{n_items} {n_rows}");
     assert!(notes.contains("of 400 rows have at least 2 items") && notes.contains("make 50% of all occurrences"), "{notes}");
@@ -154,6 +171,13 @@ fn mistakes_in_files_and_filters_of_codes_are_explained() {
         ("describe claims.csv --events patient,icd --since 2015", vec!["--time"]),
         ("describe claims.csv --events patient,icd --time day --since 4.3.2015", vec!["--since", "2021-03-04"]),
         ("describe claims.csv --events patient,icd --time icd --since 2015", vec!["is not a time"]),
+        ("describe claims.csv --events patient,icd --time when", vec!["--time", "when"]),
+        (
+            "describe claims.csv --events patient,icd --time day --since 2030 --until 2031",
+            vec!["--since", "between 2030 and 2031", "from 2010-03-04 to 2019-03-04"],
+        ),
+        ("describe claims.csv --events patient,icd --subject-split train", vec!["--subject-split", "--meds"]),
+        ("learn claims.csv --text --meds -o m.json", vec!["--meds"]),
         ("describe claims.csv --events patient,icd --subjects empty.txt", vec!["empty.txt"]),
         ("describe matrix.csv --coverage 0.9", vec!["--coverage", "table of columns"]),
         ("describe claims.csv --meds", vec!["--meds", "not a folder"]),
@@ -261,6 +285,11 @@ fn a_meds_folder_is_read_with_descriptions_splits_and_times() {
     folder.succeed("learn --meds meds --codes ICD* --structure chow-liu -o model.json");
     folder.succeed("infer model.json --meds meds --impute -o states.csv");
     assert!(folder.text("states.csv").starts_with("subject_id"));
+    folder.succeed("score model.json --meds meds --per-row scores.csv");
+    assert!(folder.text("scores.csv").starts_with("subject_id,log_likelihood\n0,"), "{}", folder.text("scores.csv"));
+    // The events of the other splits are counted.
+    let outcome = folder.run("describe --meds meds --subject-split tuning --min-rows 1");
+    assert!(outcome.stderr.contains("of subjects that are not in the split"), "{}", outcome.stderr);
     // A subject in two files is joined, and both files are named.
     parquet(&folder, "meds/data/train/2.parquet", "subject_id,time,code,numeric_value\n4,2012-01-01T00:00:00,ICD9CM//401,\n");
     let outcome = folder.run("describe --meds meds --json");
@@ -297,6 +326,12 @@ fn an_omop_folder_is_read_with_names_and_ancestors() {
     let json = folder.json("describe --omop omop --rollup roll.csv");
     assert_eq!(names(&json), ["diabetes", "Hypertension"]);
     assert_eq!(folder.json("describe --omop omop --since 2019-05-05 --min-rows 1")["rows"], 53);
+    // Columns in capitals, as many databases export them.
+    let capitals = |text: &str| text.split_once('\n').map(|(head, rest)| format!("{}\n{rest}", head.to_uppercase())).unwrap();
+    for name in ["omop/CONDITION_OCCURRENCE.csv", "omop/CONCEPT.csv", "omop/CONCEPT_ANCESTOR.csv"] {
+        folder.write(name, capitals(&folder.text(name)).as_bytes());
+    }
+    assert_eq!(names(&folder.json("describe --omop omop --rollup roll.csv --since 2019")), names(&json));
     // Conditions without a standard concept are one column, which a note names.
     folder.write("omop/CONDITION_OCCURRENCE.csv", format!("{events}9001,3,0,2019-05-01\n9002,4,0,2019-05-01\n").as_bytes());
     let outcome = folder.run("describe --omop omop --min-rows 1");

@@ -46,7 +46,10 @@ fn a_folder_of_letters_has_two_topics_by_every_model() {
         }
         let exported = folder.succeed("export m.json --format topics -o -");
         assert_eq!(exported.lines().count(), topics.len(), "{exported}");
-        assert!(exported.lines().all(|line| !line.is_empty() && line.split(' ').all(|word| !word.is_empty())));
+        for (line, topic) in exported.lines().zip(topics) {
+            let (name, words) = line.split_once('\t').unwrap();
+            assert!(topic["name"] == name && words.split(' ').all(|word| !word.is_empty()), "{exported}");
+        }
         let note = folder.run(&format!("topics letters --model {model} {k} -o m.json")).stderr;
         assert!(note.contains("photo.jpg") && !note.contains("hidden node") && !note.contains("warnings like these"), "{note}");
     }
@@ -77,8 +80,61 @@ fn text_is_described_learned_and_scored_like_a_table() {
     let scored = folder.json("score tree.json letters --text");
     assert_eq!(scored["rows"], 80);
     assert_eq!(scored["unseen"]["labels"].as_array().map(Vec::len), Some(0), "{scored}");
+    for (arguments, part) in [
+        ("score tree.json new.txt --text --unseen error", "1 word is unknown to the model: \"for\""),
+        ("learn letters -o m.json", "add --text"),
+    ] {
+        folder.write("new.txt", b"goal for team");
+        let outcome = folder.run(arguments);
+        assert!(outcome.code == Some(2) && outcome.stderr.contains(part), "{arguments}: {}", outcome.stderr);
+    }
     // The same run again gives the same bytes, with any number of threads.
     folder.succeed("topics letters --model single-topic -k 2 --threads 1 -o a.json");
     folder.succeed("topics letters --model single-topic -k 2 --threads 3 -o b.json");
     assert_eq!(folder.read("a.json"), folder.read("b.json"));
+}
+
+#[test]
+fn documents_of_the_same_name_are_told_apart() {
+    let folder = folder();
+    for (path, text) in [
+        ("a/x.txt", "red wine bread"),
+        ("b/x.txt", "red fish bread"),
+        ("c.txt", "# I\nred wine wine bread\n# I\nfish fish bread\n# I\nred wine\n"),
+    ] {
+        std::fs::create_dir_all(folder.path(path).parent().unwrap()).unwrap();
+        folder.write(path, text.as_bytes());
+    }
+    let labels = |data: &str| {
+        let outcome = folder.run(&format!("mixture {data} -k 1 --labels l.csv -o m.json"));
+        let note = outcome.stderr.clone();
+        outcome.success(data);
+        (folder.text("l.csv").lines().skip(1).map(|line| line.split(',').next().unwrap().to_owned()).collect::<Vec<_>>(), note)
+    };
+    let (names, note) = labels("c.txt --text --split ^# --min-df 1 --stop none");
+    assert_eq!(names, ["# I", "# I (2)", "# I (3)"]);
+    assert!(note.contains("3 documents share their names") && note.contains("\"# I (2)\""), "{note}");
+    folder.succeed("topics a b letters --model lda -k 2 --documents d.csv -o m.json");
+    let documents = folder.text("d.csv");
+    assert!(
+        documents.contains("\na/x.txt,") && documents.contains("\nb/x.txt,") && documents.contains("\n00.txt,"),
+        "{documents}"
+    );
+}
+
+#[test]
+fn a_hierarchy_over_time_has_a_column_for_each_leaf_and_lists_children_below_their_parent() {
+    let folder = folder();
+    let command = "topics posts.csv --column text --dates day --model hierarchy -k 3 -o m.json";
+    let found = folder.json(command);
+    let names: Vec<&str> = found["topics"].as_array().unwrap().iter().map(|topic| topic["name"].as_str().unwrap()).collect();
+    let is_leaf = |name: &&&str| !names.iter().any(|other| other.starts_with(&format!("{name}.")));
+    let leaves: Vec<&str> = names.iter().filter(is_leaf).copied().collect();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    assert_eq!((&names, leaves.len()), (&sorted, 3));
+    let printed = folder.succeed(command);
+    assert!(printed.contains(&format!("3 topics in a hierarchy of {}", names.len())), "{printed}");
+    let header = printed.lines().find(|line| line.starts_with("date")).unwrap();
+    assert_eq!(header.split_whitespace().skip(2).collect::<Vec<_>>(), leaves, "{printed}");
 }

@@ -3,6 +3,7 @@
 //! `scipy.cluster.hierarchy.dendrogram(Z[["left", "right", "height", "leaves"]].to_numpy(), labels=…)` draws it. The names of the leaves come first,
 //! as lines that begin with `#`, which `numpy.loadtxt` and `pandas.read_csv(comment="#")` skip.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::View;
@@ -12,6 +13,9 @@ use crate::index::NodeIx;
 use crate::observer::Silent;
 use crate::structure::{Linkage, StructureLearner};
 use crate::tree::{Rooted, Tree};
+
+/// Height at which separate trees are merged, as a multiple of the largest other height.
+const APART: f64 = 1.1;
 
 /// One merge of two clusters; those below the number of leaves are leaves, the others earlier merges.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,7 +32,8 @@ pub struct Merge {
 ///
 /// The tree is rooted in the middle of its longest path, so the dendrogram of a linkage comes back as it was. In other trees leaves are not
 /// equally far from the root; a node's height is then twice that of the deepest leaf minus its own depth. Nodes of more than two branches merge them one
-/// after the other at the same height, and trees of a forest are merged last, at the largest height.
+/// after the other at the same height. Trees of a forest, and parts that an edge of infinite length separates, are merged last,
+/// a tenth above all other heights. Merges are in the order of their heights, as SciPy has them.
 ///
 /// # Errors
 /// [`Error::Tree`](crate::Error::Tree) if an edge has no length.
@@ -44,18 +49,42 @@ pub fn merges(tree: &Tree) -> Result<Vec<Merge>> {
         if seen[start] {
             continue;
         }
-        let members: Vec<usize> = (start..leaves.len()).filter(|&other| lengths.get(start, other).is_some()).collect();
+        let is_near = |&other: &usize| lengths.get(start, other).is_some_and(f64::is_finite);
+        let members: Vec<usize> = (start..leaves.len()).filter(is_near).collect();
         members.iter().for_each(|&member| seen[member] = true);
         tops.push(builder.component(tree, &leaves, &lengths, &members, &place));
     }
     let highest = tops.iter().map(|top| top.2).fold(0.0, f64::max);
+    let apart = if highest > 0.0 { APART * highest } else { 1.0 };
     let mut tops = tops.into_iter();
     if let Some(mut all) = tops.next() {
         for top in tops {
-            all = builder.merge(all, top, highest);
+            all = builder.merge(all, top, apart);
         }
     }
-    Ok(builder.merges)
+    Ok(by_height(builder.merges, leaves.len()))
+}
+
+/// The same merges in the order of their heights, with the clusters numbered anew.
+fn by_height(merges: Vec<Merge>, n_leaves: usize) -> Vec<Merge> {
+    let mut order: Vec<usize> = (0..merges.len()).collect();
+    // A stable sort: a cluster comes before those that contain it, which are at least as high.
+    order.sort_by(|&a, &b| merges[a].height.total_cmp(&merges[b].height));
+    let mut number: Vec<usize> = (0..n_leaves + merges.len()).collect();
+    order.iter().enumerate().for_each(|(at, &old)| number[n_leaves + old] = n_leaves + at);
+    let renumbered = order.into_iter().map(|old| {
+        let [a, b] = merges[old].clusters.map(|cluster| number[cluster]);
+        Merge { clusters: [a.min(b), a.max(b)], ..merges[old] }
+    });
+    renumbered.collect()
+}
+
+/// What to know about a linkage matrix: where separate trees are joined.
+pub(super) fn note(tree: &Tree) -> Option<String> {
+    let n_trees = components(tree).into_iter().collect::<BTreeSet<_>>().len();
+    let above = 100.0 * (APART - 1.0);
+    (n_trees > 1)
+        .then(|| format!("{n_trees} separate trees are joined at the top of the linkage, {above:.0}% above all other heights"))
 }
 
 struct Builder {
@@ -117,6 +146,9 @@ impl Builder {
                 Some(up) => {
                     let link = tree.links(up).iter().find(|link| link.to == node);
                     let length = link.and_then(|link| link.length).unwrap_or(0.0);
+                    if !length.is_finite() {
+                        continue;
+                    }
                     let crosses = up == above.0 && Some(node) == next && over > 0.0;
                     depth_of[node.get()] = if crosses { length - over } else { depth_of[up.get()] + length };
                 }
@@ -129,7 +161,7 @@ impl Builder {
         let mut order: Vec<NodeIx> = rooted.order.iter().copied().filter(|node| !depth_of[node.get()].is_nan()).collect();
         let mut rank = vec![0; tree.n_nodes()];
         rooted.order.iter().enumerate().for_each(|(at, node)| rank[node.get()] = at);
-        // Merges come in the order of their heights, as SciPy has them.
+        // Clusters before those that contain them.
         order.sort_by(|a, b| depth_of[b.get()].total_cmp(&depth_of[a.get()]).then_with(|| rank[b.get()].cmp(&rank[a.get()])));
         for node in order {
             let height = 2.0 * (deepest - depth_of[node.get()]);
@@ -165,7 +197,20 @@ pub(super) fn dendrogram(view: &View<'_>) -> Result<Tree> {
     let observed = tree.node_ixs().filter(|&node| tree.is_observed(node));
     let names: Vec<String> = observed.map(|node| tree.name(node).to_owned()).collect();
     let n = names.len();
-    Linkage::Average.learn(&DistanceMatrix::from_fn(names, |i, j| Some(distances[i * n + j]))?, &Silent)
+    // Variables of separate trees have no distance, so that they stay apart.
+    let component = components(tree);
+    let distance = |i: usize, j: usize| (component[i] == component[j]).then(|| distances[i * n + j]);
+    Linkage::Average.learn(&DistanceMatrix::from_fn(names, distance)?, &Silent)
+}
+
+/// The number of the tree of each observed node, in their order.
+fn components(tree: &Tree) -> Vec<usize> {
+    let rooted = Rooted::with_roots(tree, &[]).expect("no two roots are in one tree");
+    let mut component = vec![0; tree.n_nodes()];
+    for (at, &node) in rooted.order.iter().enumerate() {
+        component[node.get()] = rooted.parent[node.get()].map_or(at, |up| component[up.get()]);
+    }
+    tree.node_ixs().filter(|&node| tree.is_observed(node)).map(|node| component[node.get()]).collect()
 }
 
 /// The linkage matrix as text.
@@ -189,6 +234,7 @@ pub fn to_linkage(tree: &Tree) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::Observed;
 
     #[test]
     fn a_dendrogram_comes_back_as_the_merges_that_made_it() {
@@ -219,6 +265,24 @@ mod tests {
             assert_eq!((found.len(), found[0].clusters), (9, closest), "{found:?}");
             assert!((found[0].height - distances[closest[0] * 10 + closest[1]]).abs() < 1e-9, "{found:?}");
         }
+    }
+
+    #[test]
+    fn separate_trees_are_joined_above_all_other_heights_and_rows_are_in_the_order_of_heights() {
+        let read = |text: &str| Tree::from_newick(text, &Observed::LeavesOnly).unwrap();
+        let tree = read("(a:1,b:1);(c:0.25,d:0.25,e:2);f;");
+        let found = merges(&tree).unwrap();
+        // By hand, from the middle of c–e and of d–e; the joins are a tenth above 2.25.
+        let expected = [([2, 3], 0.5, 2), ([0, 1], 2.0, 2), ([4, 6], 2.25, 3), ([7, 8], 2.475, 5), ([5, 9], 2.475, 6)];
+        assert_eq!(found.len(), expected.len());
+        for (merge, (clusters, height, n_leaves)) in found.iter().zip(expected) {
+            assert_eq!((merge.clusters, merge.n_leaves), (clusters, n_leaves), "{found:?}");
+            assert!((merge.height - height).abs() < 1e-9, "{found:?}");
+        }
+        assert!(note(&tree).unwrap().starts_with("3 separate trees"));
+        assert_eq!(note(&read("(a:1,b:1);")), None);
+        let alone = merges(&read("a;b;c;")).unwrap();
+        assert_eq!(alone.iter().map(|merge| merge.height).collect::<Vec<_>>(), [1.0, 1.0]);
     }
 
     #[test]

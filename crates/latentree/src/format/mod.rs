@@ -74,6 +74,12 @@ pub fn render<'a>(what: impl Into<View<'a>>, format: Format) -> Result<String> {
     }
 }
 
+/// What to know about a model or tree in a format; `None` if the format shows it as it is.
+#[must_use]
+pub fn export_note<'a>(what: impl Into<View<'a>>, format: Format) -> Option<String> {
+    (format == Format::Linkage).then(|| linkage::note(what.into().tree())).flatten()
+}
+
 /// A text that can be read again.
 fn checked(text: String) -> Result<String> {
     model_file::check_length(&text).map(|()| text)

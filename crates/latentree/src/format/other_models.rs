@@ -192,10 +192,15 @@ impl OtherModel {
                 Ok(tree.to_newick(tree.find(&model.nodes()[0].name)) + "\n")
             }
             (Self::Clusters(model), Format::Dot | Format::GraphMl) => super::render(&model.tree()?, format),
-            (Self::Clusters(_), _) => {
-                refused("a hierarchy of clusters has no tables of probabilities; use newick, dot, graphml, json or text")
+            (Self::Clusters(_), Format::Linkage) => {
+                refused("sides of a hierarchy of clusters have no heights; use newick, dot, graphml, json, text or topics")
             }
-            (Self::Topics(_), _) => refused("documents mix topics, which no tree of variables can say; only json holds them"),
+            (Self::Clusters(_), _) => {
+                refused("a hierarchy of clusters has no tables of probabilities; use newick, dot, graphml, json, text or topics")
+            }
+            (Self::Topics(_), _) => {
+                refused("an lda model has topics and no tree of variables; use json, or topics for the words of each topic")
+            }
         }
     }
 

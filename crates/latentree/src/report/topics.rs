@@ -1,13 +1,15 @@
 //! Topics of a model of words: a table with the words, the share of documents and the coherence of each topic.
 //!
 //! What counts as a topic depends on the model: a hidden variable of a tree, a component of a mixture, a topic of a latent
-//! Dirichlet allocation, or a node of a hierarchy of clusters. The words of a hidden variable are those that its states other
-//! than the first make more probable, ranked by mutual information; the words of any other topic are those it has more often
-//! than all documents, ranked by relevance.
+//! Dirichlet allocation, or a node of a hierarchy of clusters. A hidden variable's topic is in the documents of the states in which
+//! the words of its group are more probable; its words are those that these states make more probable, ranked by mutual
+//! information. The words of any other topic are those it has more often than all documents, ranked by relevance.
+
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use super::groups::Groups;
+use super::groups::{Group, Groups, SEPARATOR};
 use super::steps::{Steps, chain};
 use crate::data::{Rows, Schema};
 use crate::error::{Error, Result};
@@ -41,6 +43,8 @@ pub struct Topic {
     pub parent: Option<String>,
     /// Its hidden node, in a tree.
     pub node: Option<NodeIx>,
+    /// The states of this node in which a document contains the topic.
+    pub states: Vec<usize>,
 }
 
 /// All topics of a model.
@@ -87,7 +91,7 @@ impl TopicTable {
         Self { topics: topics.map(|(ix, (words, alpha))| Topic::new(ix.to_string(), words, alpha / total)).collect() }
     }
 
-    /// The clusters of a hierarchy of documents, parents before children.
+    /// The clusters of a hierarchy of documents, each followed by those inside it.
     #[must_use]
     pub fn of_clusters(model: &ClusterTree, n_words: usize) -> Self {
         let nodes = model.nodes();
@@ -98,7 +102,7 @@ impl TopicTable {
             let parent = node.parent.map(|parent| nodes[parent].name.clone());
             Topic { parent, ..Topic::new(node.name.clone(), words, node.size as f64 / all) }
         };
-        Self { topics: (1..nodes.len().max(2)).filter(|&ix| ix < nodes.len()).map(topic).collect() }
+        Self { topics: depth_first((1..nodes.len()).map(topic).collect()) }
     }
 
     /// The topics of a tree over word presence: the `n_topics` hidden variables that together have the most information about
@@ -112,25 +116,33 @@ impl TopicTable {
         }
         let steps = Steps::new(model);
         let groups = Groups::of(model);
+        let all = groups.all();
         let topic = |node: NodeIx| {
-            let words = positive_words(model, &steps, node, n_words);
-            let share = 1.0 - steps.marginals[node.get()].first().copied().unwrap_or(1.0);
-            let name = groups.label(node).unwrap_or_else(|| model.tree().name(node)).to_owned();
-            Topic { node: Some(node), ..Topic::new(name, words, share) }
+            let group = all.iter().find(|group| group.node == Some(node));
+            let (states, words) = present_words(model, &steps, node, group, n_words);
+            let share = states.iter().map(|&state| steps.marginals[node.get()][state]).sum::<f64>().clamp(0.0, 1.0);
+            Topic { node: Some(node), states, ..Topic::new(String::new(), words, share) }
         };
         let mut topics: Vec<Topic> = match n_topics {
             Some(n_topics) => super::groups::covering(model, n_topics).into_iter().map(topic).collect(),
-            None => {
-                let all = groups.all();
-                let made = all.iter().filter_map(|group| {
-                    let parent = group.parent.and_then(|parent| all[parent].node.map(|_| all[parent].label.clone()));
-                    Some(Topic { parent, ..topic(group.node?) })
-                });
-                made.collect()
-            }
+            None => all.iter().filter_map(|group| group.node).map(topic).collect(),
         };
         topics.retain(|topic| !topic.words.is_empty());
-        Ok(Self { topics })
+        let label = |node: NodeIx| groups.label(node).unwrap_or_else(|| model.tree().name(node));
+        let is_about = |topic: &Topic| {
+            let group = all.iter().find(|group| group.node == topic.node);
+            topic.states.first().is_some_and(|state| group.map_or(*state > 0, |group| group.about.contains(state)))
+        };
+        name(&mut topics, &label, &is_about);
+        if n_topics.is_none() {
+            let names: HashMap<NodeIx, String> = topics.iter().filter_map(|it| Some((it.node?, it.name.clone()))).collect();
+            for topic in &mut topics {
+                let parent = all.iter().find(|group| group.node == topic.node).and_then(|group| group.parent);
+                let parent = parent.and_then(|parent| all[parent].node);
+                topic.parent = parent.map(|node| names.get(&node).cloned().unwrap_or_else(|| label(node).to_owned()));
+            }
+        }
+        Ok(Self { topics: depth_first(topics) })
     }
 
     /// The topics of any model of columns: a tree, or a star with a topic for each state of its only hidden variable.
@@ -166,6 +178,19 @@ impl TopicTable {
     #[must_use]
     pub fn topics(&self) -> &[Topic] {
         &self.topics
+    }
+
+    /// Whether no other topic is inside this one, by its index.
+    #[must_use]
+    pub fn is_leaf(&self, ix: usize) -> bool {
+        self.topics.iter().all(|topic| topic.parent.as_ref() != Some(&self.topics[ix].name))
+    }
+
+    /// Number of topics that this one is inside of, by its index.
+    #[must_use]
+    pub fn depth(&self, ix: usize) -> usize {
+        let parent = |topic: &Topic| self.topics.iter().find(|it| topic.parent.as_ref() == Some(&it.name));
+        std::iter::successors(parent(&self.topics[ix]), |topic| parent(topic)).take(self.topics.len()).count()
     }
 
     /// Share of distinct words among the words of all topics: 1 if no word is in two topics.
@@ -204,7 +229,7 @@ impl TopicTable {
 
 impl Topic {
     fn new(name: String, words: Vec<String>, share: f64) -> Self {
-        Self { name, words, share, npmi: None, c_v: None, parent: None, node: None }
+        Self { name, words, share, npmi: None, c_v: None, parent: None, node: None, states: Vec::new() }
     }
 }
 
@@ -226,15 +251,60 @@ fn find_word(schema: &Schema, word: &str) -> Option<u32> {
     schema.find_column(word).map(|column| column.get() as u32)
 }
 
-/// The words whose presence is more probable in the states of a hidden node other than the first, ranked by mutual
-/// information.
-fn positive_words(model: &LatentTree, steps: &Steps, origin: NodeIx, most: usize) -> Vec<String> {
+/// The same topics, each followed by those inside it.
+fn depth_first(topics: Vec<Topic>) -> Vec<Topic> {
+    let places: HashMap<&str, usize> = topics.iter().enumerate().map(|(ix, topic)| (topic.name.as_str(), ix)).collect();
+    let mut inside = vec![Vec::new(); topics.len()];
+    let mut open = Vec::new();
+    for (ix, topic) in topics.iter().enumerate().rev() {
+        match topic.parent.as_deref().and_then(|parent| places.get(parent)).filter(|&&parent| parent != ix) {
+            Some(&parent) => inside[parent].push(ix),
+            None => open.push(ix),
+        }
+    }
+    let mut order = Vec::with_capacity(topics.len());
+    while let Some(ix) = open.pop() {
+        order.push(ix);
+        open.append(&mut inside[ix]);
+    }
+    let mut topics: Vec<Option<Topic>> = topics.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|ix| topics[ix].take()).collect()
+}
+
+/// Names topics of a tree by the labels of their nodes. A label of the other documents, which lack the words, is replaced by the
+/// first words.
+fn name<'a>(topics: &mut [Topic], label: &dyn Fn(NodeIx) -> &'a str, is_labelled: &dyn Fn(&Topic) -> bool) {
+    let mut taken = HashSet::new();
+    let (labelled, others): (Vec<&mut Topic>, Vec<&mut Topic>) = topics.iter_mut().partition(|topic| is_labelled(topic));
+    for topic in labelled {
+        topic.name = topic.node.map_or_else(String::new, |node| label(node).to_owned());
+        taken.insert(topic.name.clone());
+    }
+    for topic in others {
+        let names = (topic.words.len().min(2)..=topic.words.len()).map(|n| topic.words[..n].join(SEPARATOR));
+        let last = topic.node.map(|node| label(node).to_owned());
+        topic.name = names.chain(last).find(|name| !taken.contains(name)).unwrap_or_default();
+        taken.insert(topic.name.clone());
+    }
+}
+
+/// The states of a hidden node in which the words of its group are more probable, and the words that these states make more
+/// probable, ranked by mutual information.
+fn present_words(
+    model: &LatentTree,
+    steps: &Steps,
+    origin: NodeIx,
+    group: Option<&Group>,
+    most: usize,
+) -> (Vec<usize>, Vec<String>) {
     let prior = &steps.marginals[origin.get()];
     let n_states = prior.len();
-    let inside: f64 = prior.iter().skip(1).sum();
+    let about = group.map_or(1.min(n_states)..n_states, |group| group.about.clone());
+    let inside: f64 = about.clone().map(|state| prior[state]).sum();
     let mut identity = vec![0.0; n_states * n_states];
     (0..n_states).for_each(|state| identity[state * (n_states + 1)] = 1.0);
-    let mut found: Vec<(f64, usize)> = Vec::new();
+    // Information about the presence of words, and whether the states make it more probable.
+    let mut found: Vec<(f64, usize, bool)> = Vec::new();
     let mut stack = vec![(origin.get(), usize::MAX, identity)];
     while let Some((node, from, given)) = stack.pop() {
         let width = steps.marginals[node].len();
@@ -245,17 +315,82 @@ fn positive_words(model: &LatentTree, steps: &Steps, origin: NodeIx, most: usize
                 continue;
             }
             if model.tree().is_observed(NodeIx::new(step.to)) && step.n_states == 2 {
-                let there = |state: usize| beyond[2 * state + 1];
-                let within = (1..n_states).map(|state| prior[state] * there(state)).sum::<f64>() / inside.max(f64::MIN_POSITIVE);
-                if within > there(0) {
-                    found.push((nats, step.to));
-                }
+                let joint = |state: usize| prior[state] * beyond[2 * state + 1];
+                let (within, all) = (about.clone().map(joint).sum::<f64>(), (0..n_states).map(joint).sum::<f64>());
+                found.push((nats, step.to, within > all * inside));
             }
             stack.push((step.to, node, beyond));
         }
     }
+    let own: HashSet<usize> = group.iter().flat_map(|group| &group.variables).map(|it| it.0.get()).collect();
+    let rise = |is_counted: &dyn Fn(usize) -> bool| -> f64 {
+        found.iter().filter(|it| is_counted(it.1)).map(|it| if it.2 { it.0 } else { -it.0 }).sum()
+    };
+    let of_own = rise(&|node| own.contains(&node));
+    let is_inside = if of_own == 0.0 { rise(&|_| true) >= 0.0 } else { of_own > 0.0 };
+    let states = (0..n_states).filter(|state| about.contains(state) == is_inside).collect();
+    found.retain(|it| it.2 == is_inside);
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let least = found.first().map_or(0.0, |best| MIN_TOLD * best.0);
     let found = found.into_iter().filter(|it| it.0 >= least);
-    found.take(most).map(|(_, node)| model.tree().name(NodeIx::new(node)).to_owned()).collect()
+    (states, found.take(most).map(|it| model.tree().name(NodeIx::new(it.1)).to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::data::Kind;
+    use crate::model::{Domain, Table};
+    use crate::tree::Tree;
+
+    /// Four words below one variable, present with these probabilities in its two states.
+    fn words(prior: [f64; 2], present: [f64; 2]) -> LatentTree {
+        let mut tree = Tree::new();
+        let hidden = tree.add_hidden("h1").unwrap();
+        let mut schema = Schema::builder();
+        let discrete = |values: Vec<f64>| Distribution::Discrete(Table::new(2, values));
+        let mut leaves = Vec::new();
+        for word in ["goal", "team", "match", "coach"] {
+            let leaf = tree.add_observed(word).unwrap();
+            tree.connect(hidden, leaf, None).unwrap();
+            schema = schema.scalar(word, Kind::Binary { labels: ["0".to_owned(), "1".to_owned()] });
+            leaves.push(leaf);
+        }
+        let builder =
+            LatentTree::builder(Arc::new(schema.build().unwrap()), tree).root(hidden).hidden(hidden, Domain::numbered(2));
+        let builder = builder.distribution(hidden, discrete(prior.to_vec()));
+        let table = present.iter().flat_map(|&it| [1.0 - it, it]).collect::<Vec<_>>();
+        leaves.into_iter().fold(builder, |builder, leaf| builder.distribution(leaf, discrete(table.clone()))).build().unwrap()
+    }
+
+    #[test]
+    fn a_topic_is_the_state_in_which_its_words_are_present_whatever_its_number() {
+        let [up, down] = [words([0.7, 0.3], [0.1, 0.8]), words([0.3, 0.7], [0.8, 0.1])];
+        for n_topics in [None, Some(1)] {
+            let [up, down] = [&up, &down].map(|model| TopicTable::of_tree(model, n_topics, 4).unwrap().topics()[0].clone());
+            assert_eq!((&up.states, &down.states), (&vec![1], &vec![0]));
+            assert!((up.share - 0.3).abs() < 1e-12 && (down.share - 0.3).abs() < 1e-12, "{up:?} {down:?}");
+            assert_eq!((up.words.len(), down.words.len()), (4, 4));
+            assert!(!down.name.contains("no "), "{down:?}");
+        }
+    }
+
+    #[test]
+    fn topics_are_listed_depth_first() {
+        let topic = |name: &str, parent: Option<&str>| Topic {
+            parent: parent.map(str::to_owned),
+            ..Topic::new(name.to_owned(), vec!["word".to_owned()], 0.5)
+        };
+        let listed =
+            vec![topic("1.1", Some("1")), topic("1.2", Some("1")), topic("1.2.1", Some("1.2")), topic("1.1.1", Some("1.1"))];
+        let table = TopicTable { topics: depth_first(listed) };
+        let names: Vec<&str> = table.topics().iter().map(|topic| topic.name.as_str()).collect();
+        assert_eq!(names, ["1.1", "1.1.1", "1.2", "1.2.1"]);
+        assert_eq!(
+            (0..4).map(|ix| (table.depth(ix), table.is_leaf(ix))).collect::<Vec<_>>(),
+            [(0, false), (1, true), (0, false), (1, true)]
+        );
+    }
 }

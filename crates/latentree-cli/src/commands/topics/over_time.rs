@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use latentree::data::DocumentNames;
 use latentree::report::TopicTable;
+use latentree::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::printer::table;
@@ -51,6 +52,16 @@ pub(super) fn periods(names: &DocumentNames, shares: &[f64], n_topics: usize) ->
     (periods.into_iter().map(mean).collect(), undated)
 }
 
+/// Refuses a column of which most cells are no dates, and names the first.
+pub(super) fn check(names: &DocumentNames, column: &str) -> Result<()> {
+    let cells: Vec<(usize, &str)> = (0..names.len()).filter_map(|row| Some((row, names.kept(row, 0)?))).collect();
+    let undated: Vec<&(usize, &str)> = cells.iter().filter(|(_, cell)| date(cell).is_none()).collect();
+    let Some((row, cell)) = undated.first().filter(|_| 2 * undated.len() > cells.len()) else { return Ok(()) };
+    let problem =
+        format!("{column:?} is no column of dates: row {} has {cell:?}; write dates as 2021-03-04, 2021-03 or 2021", row + 1);
+    Err(Error::option("--dates", problem))
+}
+
 /// A date as `2021-03-04`, `2021-03` or `2021`: of other ways to write it, only the year of four digits is sure.
 fn date(text: &str) -> Option<String> {
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -69,16 +80,30 @@ fn date(text: &str) -> Option<String> {
     numbers.find(|number| number.len() == 4).map(str::to_owned)
 }
 
-/// Prints a line for each period with the shares of the first topics.
-pub(super) fn show(periods: &[Period], topics: &TopicTable, most: usize, out: &mut dyn Write) -> io::Result<()> {
-    let shown: Vec<usize> = (0..topics.topics().len()).filter(|&ix| topics.topics()[ix].parent.is_none()).take(most).collect();
+/// Prints a line for each period with the shares of the first topics: those that no other one contains or, in a hierarchy, whose first
+/// topics are its two sides, those that contain no other.
+pub(super) fn show(
+    periods: &[Period],
+    topics: &TopicTable,
+    is_hierarchy: bool,
+    most: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let is_shown = |ix: &usize| if is_hierarchy { topics.is_leaf(*ix) } else { topics.depth(*ix) == 0 };
+    let mut shown: Vec<usize> = (0..topics.topics().len()).filter(is_shown).collect();
+    let n_shown = shown.len();
+    shown.truncate(most);
     let names: Vec<&str> = shown.iter().map(|&ix| topics.topics()[ix].name.as_str()).collect();
     let header: Vec<&str> = ["date", "documents"].into_iter().chain(names).collect();
     let line = |period: &Period| {
         let shares = shown.iter().map(|&ix| format!("{:.0}%", 100.0 * period.shares[ix]));
         [period.date.clone(), period.documents.to_string()].into_iter().chain(shares).collect()
     };
-    writeln!(out, "\n{}", table(&header, periods.iter().map(line).collect(), 1))
+    writeln!(out, "\n{}", table(&header, periods.iter().map(line).collect(), 1))?;
+    if n_shown > most {
+        writeln!(out, "the first {most} of {n_shown} topics; --json prints the shares of all")?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -38,6 +38,12 @@ pub(super) fn cases() -> Vec<Case> {
         text("alpha of a tree", "topics poem.txt --alpha 1 -o m.json").says(["--alpha", "lda"]),
         text("learner of lda", "topics poem.txt --model lda --structure nj -o m.json").says(["--structure"]),
         text("dates of files", "topics poem.txt --dates day -o m.json").says(["--dates", "--column"]),
+        text("dates that are none", "topics p.csv --column text --dates n --min-df 1 -o m.json")
+            .file("p.csv", "n,text\nx1,red wine\nx2,red fish\nx3,white fish\n")
+            .says(["--dates", "row 1", "\"x1\""]),
+        text("words that never go together", "topics p.csv --column text --min-df 1 --stop none -o m.json")
+            .file("p.csv", "n,text\n1,red\n2,blue\n3,green\n4,white\n")
+            .says(["no words go together"]),
         text("unknown dates", "topics posts.csv --column text --dates when -o m.json").says(["--dates", "when"]),
         text("topics as newick", "topics poem.txt -o m.nwk").says(["-o", ".json"]),
         text("the model is the text", "topics poem.txt -o poem.txt").says(["poem.txt"]),

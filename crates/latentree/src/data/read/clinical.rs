@@ -125,9 +125,11 @@ impl Settled {
                 "the folder has no condition_occurrence (.csv, .csv.gz, .parquet or a folder of parts), as an OMOP data set has";
             return Err(Error::data(Place::file(folder), problem));
         };
+        let names = table_columns(&path)?;
+        let spelled = |name: &str| names.iter().find(|it| it.eq_ignore_ascii_case(name)).map_or(name, String::as_str).to_owned();
         self.path = path;
-        self.options.events = Some(("person_id".to_owned(), "condition_concept_id".to_owned(), None));
-        self.options.times.column.get_or_insert_with(|| "condition_start_date".to_owned());
+        self.options.events = Some((spelled("person_id"), spelled("condition_concept_id"), None));
+        self.options.times.column = Some(spelled(self.options.times.column.as_deref().unwrap_or("condition_start_date")));
         match table(folder, "concept")? {
             Some(concepts) if self.options.descriptions.is_none() => {
                 self.options.descriptions = Some(ItemFile::new(concepts).columns("concept_id", "concept_name").own());

@@ -7,7 +7,7 @@
 //!
 //! Ids that come in increasing order, as numbers or as text, are streamed; otherwise rows are held in memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -18,9 +18,10 @@ use super::options::ReadOptions;
 use super::overrides::unknown_column;
 use super::sparse::{Held, KeptRows, RowSource, Scan, SparseFile};
 use super::table::Table;
-use super::times::Bounds;
+use super::times::{Bounds, time_of};
 use super::written_number::NumberReader;
 use crate::error::{Error, Result, Shortened};
+use crate::named::counted;
 
 const CHUNK_ROWS: usize = 4096;
 
@@ -47,6 +48,10 @@ struct EventSource {
     held: Option<Held>,
     /// The ids of the rows held; empty unless ids are carried.
     held_keys: Vec<Vec<u8>>,
+    /// Counts what is left out, in the first pass.
+    losses: Option<Losses>,
+    /// The rows that are read, if not all.
+    only: Option<HashSet<Vec<u8>>>,
 }
 
 /// Collects the cells of events; a columnar file gives them column by column.
@@ -55,8 +60,10 @@ struct EventSink {
     item: usize,
     value: Option<usize>,
     time: Option<(usize, Bounds)>,
-    /// Whether the time of an event is not between the bounds; only while events have times.
-    is_outside: Vec<bool>,
+    /// When each event was; only while events are chosen by their times.
+    whens: Vec<When>,
+    /// The first and the last time of all events.
+    range: Option<[String; 2]>,
     events: Vec<Event>,
     first_row: u64,
     numbers: NumberReader,
@@ -67,7 +74,7 @@ impl CellSink for EventSink {
         let ix = (row - self.first_row) as usize;
         if ix >= self.events.len() {
             self.events.resize(ix + 1, Event { row: Vec::new(), item: Vec::new(), value: 1.0 });
-            self.is_outside.resize(if self.time.is_some() { ix + 1 } else { 0 }, false);
+            self.whens.resize(if self.time.is_some() { ix + 1 } else { 0 }, When::Unknown);
         }
         let event = &mut self.events[ix];
         if column == self.row {
@@ -80,10 +87,68 @@ impl CellSink for EventSink {
         } else if self.value == Some(column) {
             event.value = self.numbers.read(cell)?;
         }
-        if let Some((_, bounds)) = self.time.as_ref().filter(|(time, _)| *time == column) {
-            self.is_outside[ix] = !bounds.include(cell)?;
+        if let Some((_, bounds)) = self.time.as_ref().filter(|(time, _)| *time == column)
+            && let Some(time) = time_of(cell)?
+        {
+            self.whens[ix] = if bounds.include(&time) { When::Inside } else { When::Outside };
+            match &mut self.range {
+                None => self.range = Some([time.clone(), time]),
+                Some([first, _]) if time < *first => *first = time,
+                Some([_, last]) if time > *last => *last = time,
+                Some(_) => {}
+            }
         }
         Ok(())
+    }
+}
+
+/// When an event was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    Unknown,
+    Inside,
+    Outside,
+}
+
+/// Events that are left out, for the reason that comes first.
+#[derive(Debug, Default)]
+struct Losses {
+    n_events: u64,
+    of_other_subjects: u64,
+    without_item: u64,
+    without_time: u64,
+    outside: u64,
+}
+
+impl Losses {
+    fn see(&mut self, event: &Event, when: Option<When>, is_of_others: bool) {
+        self.n_events += 1;
+        let reason = match when {
+            _ if is_of_others => &mut self.of_other_subjects,
+            _ if event.item.is_empty() => &mut self.without_item,
+            Some(When::Unknown) => &mut self.without_time,
+            Some(When::Outside) => &mut self.outside,
+            _ => return,
+        };
+        *reason += 1;
+    }
+
+    fn n_lost(&self) -> u64 {
+        self.of_other_subjects + self.without_item + self.without_time + self.outside
+    }
+
+    /// How many events are left out, and why.
+    fn note(&self, item: &str) -> Option<String> {
+        let reasons = [
+            (self.without_item, format!("without a value in {item:?}")),
+            (self.without_time, "without a time".to_owned()),
+            (self.outside, "outside the period".to_owned()),
+            (self.of_other_subjects, "of subjects that are not in the split".to_owned()),
+        ];
+        let told: Vec<String> = reasons.into_iter().filter(|it| it.0 > 0).map(|(n, reason)| format!("{n} {reason}")).collect();
+        let events = counted(self.n_events, "event");
+        let are = if self.n_lost() == 1 { "is" } else { "are" };
+        (self.n_lost() > 0).then(|| format!("{} of {events} {are} left out: {}", self.n_lost(), told.join(", ")))
     }
 }
 
@@ -107,7 +172,7 @@ pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions, 
         let problem = format!("{id:?} given; the id of a row of events is the first column of `read.events`, {row:?}");
         return Err(Error::option("read.id", problem));
     }
-    let key_name = row.clone();
+    let (key_name, item_name) = (row.clone(), item.clone());
     let names = table.names();
     let find = |name: &String| names.iter().position(|it| it == name).ok_or_else(|| unknown_column("read.events", name, names));
     let (row, item, value) = (find(row)?, find(item)?, value.as_ref().map(find).transpose()?);
@@ -123,6 +188,11 @@ pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions, 
             Some((found, bounds))
         }
     };
+    if let Some(name) = options.times.column.as_ref().filter(|_| options.clinical.is_none())
+        && !names.contains(name)
+    {
+        return Err(unknown_column("read.time", name, names));
+    }
     let time_column = time.as_ref().map(|(column, _)| *column);
     let is_key = |ix: usize| ix == row || ix == item || time_column == Some(ix);
     let wanted: Vec<bool> = (0..names.len()).map(|ix| is_key(ix) || value == Some(ix)).collect();
@@ -130,7 +200,7 @@ pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions, 
     let is_text: Vec<bool> = (0..names.len()).map(is_key).collect();
     table.project(&wanted, &is_text)?;
     let numbers = NumberReader::new(None, table.prefers_comma());
-    let sink = EventSink { row, item, value, time, is_outside: Vec::new(), events: Vec::new(), first_row: 0, numbers };
+    let sink = EventSink { row, item, value, time, whens: Vec::new(), range: None, events: Vec::new(), first_row: 0, numbers };
     let input = Arc::clone(input);
     let mut source = EventSource {
         table,
@@ -142,11 +212,17 @@ pub(super) fn open(mut table: Table, input: &Arc<Input>, options: &ReadOptions, 
         key: Vec::new(),
         held: None,
         held_keys: Vec::new(),
+        losses: Some(Losses::default()),
+        only: only.as_ref().map(|ids| ids.iter().map(|id| id.as_bytes().to_vec()).collect()),
     };
     // Ids that are carried along come from the file.
     let needs_keys = options.carry_keys || options.items.subjects.is_some() || only.is_some();
     let keep_bytes = if needs_keys { 0 } else { options.keep_bytes };
-    let Look { is_ordered, kept, notes } = source.look_through(keep_bytes)?;
+    let Look { is_ordered, kept, mut notes } = source.look_through(keep_bytes)?;
+    if let Some(losses) = source.losses.take() {
+        source.check_period(&losses, options, &mut notes)?;
+        notes.extend(losses.note(&item_name));
+    }
     let found = std::mem::take(&mut source.columns);
     let mut names: Vec<Vec<u8>> = found.keys().cloned().collect();
     names.sort_unstable();
@@ -195,12 +271,18 @@ impl EventSource {
             let n_read = self.table.read_rows(CHUNK_ROWS, &mut self.sink)?;
             self.first_waiting = self.sink.first_row;
             self.sink.first_row += n_read as u64;
-            for (event, is_outside) in self.sink.events.iter_mut().zip(self.sink.is_outside.drain(..)) {
+            for (ix, event) in self.sink.events.iter_mut().enumerate() {
+                let when = self.sink.whens.get(ix).copied();
+                if let Some(losses) = &mut self.losses {
+                    let is_of_others = self.only.as_ref().is_some_and(|only| !only.contains(&event.row));
+                    losses.see(event, when, is_of_others);
+                }
                 // The row is there, whenever things happened.
-                if is_outside {
+                if when.is_some_and(|when| when != When::Inside) {
                     event.item.clear();
                 }
             }
+            self.sink.whens.clear();
             self.waiting.append(&mut self.sink.events);
             self.waiting.reverse();
         }
@@ -249,6 +331,27 @@ impl EventSource {
             notes.extend(returns.note());
         }
         Ok(Look { is_ordered, kept, notes })
+    }
+
+    /// Refuses a period in which nothing happened; a model can say something of rows without events.
+    fn check_period(&self, losses: &Losses, options: &ReadOptions, notes: &mut Vec<String>) -> Result<()> {
+        let Some((time, bounds)) = &self.sink.time else { return Ok(()) };
+        if losses.n_lost() < losses.n_events || losses.outside + losses.without_time == 0 {
+            return Ok(());
+        }
+        let name = &self.table.names()[*time];
+        let range = match &self.sink.range {
+            Some([first, last]) => format!("times in {name:?} are from {first} to {last}"),
+            None => format!("{name:?} has no times"),
+        };
+        let problem = format!("no event is {bounds}; {range}");
+        match &options.schema {
+            None => Err(Error::option(bounds.option(), problem)),
+            Some(_) => {
+                notes.push(problem);
+                Ok(())
+            }
+        }
     }
 
     fn hold(&mut self, with_keys: bool) -> Result<Held> {

@@ -9,6 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::cell::{Cell, is_missing, number};
+use super::date::is_date;
 use super::identifier::is_id_name;
 
 /// Number of rows to inspect.
@@ -43,6 +44,8 @@ struct Texts {
     rows: Vec<u32>,
     any_word: bool,
     all_whole: bool,
+    /// Whether some text is no date; dates are no codes.
+    any_other_than_date: bool,
 }
 
 impl EventsLook {
@@ -67,6 +70,7 @@ impl EventsLook {
         };
         let texts = &mut self.columns[column];
         texts.any_word |= !text.is_empty() && value.is_none();
+        texts.any_other_than_date |= !text.is_empty() && !texts.any_other_than_date && !is_date(text);
         texts.all_whole &= value.is_none_or(|value| value.fract() == 0.0);
         let next = texts.number_of.len() as u32 + 1;
         let number = match text {
@@ -104,7 +108,7 @@ impl EventsLook {
         let n_rows = ids.rows.len().min(codes.rows.len());
         let (n_ids, n_codes) = (ids.number_of.len(), codes.number_of.len());
         let is_repeated = n_ids * 6 <= n_rows * 5;
-        let is_code = codes.any_word || are_codes_of_numbers(codes);
+        let is_code = codes.any_other_than_date && (codes.any_word || are_codes_of_numbers(codes));
         if n_ids < MIN_DISTINCT || n_codes < MIN_DISTINCT || !is_repeated || !is_code || !ids.all_whole || n_codes * 2 > n_rows {
             return false;
         }
@@ -198,6 +202,16 @@ mod tests {
         assert_eq!(found, Some(LooksLike { id: 0, code: 1, is_certain: true }));
         let found = verdict(&["a", "b"], (0..600).map(event));
         assert_eq!(found, Some(LooksLike { id: 0, code: 1, is_certain: false }));
+    }
+
+    #[test]
+    fn dates_before_the_codes_are_no_codes() {
+        let dated = |row: usize| {
+            let [id, code] = [event(row)[0].clone(), event(row)[1].clone()];
+            vec![id, format!("2021-{:02}-{:02}", row % 11 + 1, row % 13 + 1), code]
+        };
+        let found = verdict(&["patient", "date", "code"], (0..600).map(dated));
+        assert_eq!(found, Some(LooksLike { id: 0, code: 2, is_certain: true }));
     }
 
     #[test]

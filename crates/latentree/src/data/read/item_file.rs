@@ -73,7 +73,9 @@ pub(super) fn read_pairs(file: &ItemFile, purpose: &Purpose) -> Result<Vec<[Stri
     let (item, other, first_row) = match &file.columns {
         Some((item, other)) => {
             let find = |name: &str| {
-                let found = table.names().iter().position(|it| it == name);
+                let names = table.names();
+                let exact = names.iter().position(|it| it == name);
+                let found = exact.or_else(|| names.iter().position(|it| it.eq_ignore_ascii_case(name)));
                 found.ok_or_else(|| unknown_column_of(&format!("{} has", path.display()), purpose.option, name, table.names()))
             };
             (find(item)?, find(other)?, 0)

@@ -290,6 +290,12 @@ fn open_source(path: &Path, source: Source, options: &ReadOptions, split: Option
 
 fn open_file(input: &Arc<Input>, format: Format, options: &ReadOptions) -> Result<Opened> {
     check_names(input, format, options)?;
+    if !options.header && matches!(format, Format::Coordinate(_) | Format::Libsvm) {
+        return Err(Error::option(
+            "read.no_header",
+            format!("{} is a sparse file, which has no header; leave it out", input.place()),
+        ));
+    }
     if options.events.is_some() && matches!(format, Format::Coordinate(_) | Format::Libsvm) {
         return Err(Error::option(
             "read.events",

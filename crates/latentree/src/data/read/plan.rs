@@ -175,8 +175,8 @@ impl Plan {
         }
         if let (Some(UnseenPolicy::Error), true, Some((_, item))) = (options.unseen, options.events.is_some(), unknown.first()) {
             let problem = format!(
-                "{} items are unknown to the model, the first is {:?}; leave them out of the data, or read them as missing",
-                unknown.len(),
+                "{} unknown to the model, the first is {:?}; leave out of the data what the model does not know, or read it as missing",
+                if unknown.len() == 1 { "1 item is".to_owned() } else { format!("{} items are", unknown.len()) },
                 Shortened(item)
             );
             return Err(Error::data(columns.place.clone(), problem));

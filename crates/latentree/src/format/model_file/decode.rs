@@ -46,16 +46,23 @@ pub(super) fn document(document: &Json) -> Result<ModelFile> {
     };
     let kind = text(document, "kind")?.ok_or_else(|| missing("kind"))?;
     if !matches!(kind, "latent-tree" | "tree" | "spectral") {
+        let is_other = |problem: &str| Error::data(Place::default(), problem);
         let problem = match kind {
             "topics" => {
-                "field \"kind\" is \"topics\": documents mix topics, which no tree of variables can say; use infer for the shares of topics and score \
-                 for a bound of the likelihood"
-                    .to_owned()
+                return Err(is_other(
+                    "an lda model has topics and no tree of variables; use infer for the shares of topics, score for a bound of the \
+                     likelihood, report for a page and export for the words of each topic",
+                ));
             }
             "clusters" => {
-                "field \"kind\" is \"clusters\", a hierarchy of rows and no distribution; use infer to assign rows and export for the tree".to_owned()
+                return Err(is_other(
+                    "a hierarchy of clusters is no distribution of variables; use infer to assign rows, report for a page and export for \
+                     the tree",
+                ));
             }
-            _ => format!("field \"kind\" is {:?}; this program knows \"latent-tree\", \"tree\" and \"spectral\"", Shortened(kind)),
+            _ => {
+                format!("field \"kind\" is {:?}; this program knows \"latent-tree\", \"tree\" and \"spectral\"", Shortened(kind))
+            }
         };
         return Err(fault(problem));
     }

@@ -13,7 +13,7 @@ use crate::model::Marginal;
 use crate::report::profile::{Lengths, most_informative, nearest};
 
 /// Separates the variables of a label.
-pub(super) const SEPARATOR: &str = " · ";
+pub(in crate::report) const SEPARATOR: &str = " · ";
 /// Number of variables in a label, unless more are needed to make it unique.
 const NAMED: usize = 2;
 /// Maximum length of a variable's name in a label.

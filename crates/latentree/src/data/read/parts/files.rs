@@ -145,9 +145,15 @@ fn strange_endings(base: &Path, strange: &[PathBuf], files: &[PathBuf]) -> Strin
     let (count, what) = if strange.len() == 1 { (1, "file has") } else { (strange.len(), "files have") };
     let ending = files.first().map_or_else(|| "csv".to_owned(), |file| file::ending(file));
     let example = base.join("**").join(format!("*.{ending}"));
+    let is_text = |file: &PathBuf| matches!(file::ending(file).as_str(), "txt" | "text" | "md" | "eml" | "log" | "html" | "");
+    let texts = if 2 * strange.iter().filter(|file| is_text(file)).count() > strange.len() {
+        "; to read files of text as documents, add `read.text`"
+    } else {
+        ""
+    };
     format!(
         "{count} {what} no table extension (.csv, .tsv, .parquet, .arrow, .feather): {}{more}; move other files elsewhere, or say \
-         which files are, such as '{}'",
+         which files are, such as '{}'{texts}",
         shown.join(", "),
         example.display()
     )

@@ -1,6 +1,7 @@
 //! Where documents come from: files, one file cut at lines, a column of a table, or memory.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -221,6 +222,11 @@ impl Documents {
         }
     }
 
+    /// Whether names are ids that a table has.
+    pub(super) fn are_ids(&self) -> bool {
+        matches!(self, Self::Column(_) | Self::Memory(_))
+    }
+
     /// What the names of documents are called.
     pub(super) fn key_name(&self, options: &ReadOptions) -> String {
         options.id.clone().unwrap_or_else(|| "document".to_owned())
@@ -306,6 +312,12 @@ impl Files {
             let path = paths.first().map_or(Path::new("-"), PathBuf::as_path);
             let problem = format!("there is no text, only {}", counted(binary.len() as u64, "binary file"));
             return Err(Error::data(Place::file(path), problem));
+        }
+        // Files of the same name in different folders are called by their paths.
+        let mut n_of: HashMap<Box<str>, usize> = HashMap::new();
+        files.iter().for_each(|file| *n_of.entry(file.name.clone()).or_insert(0) += 1);
+        for file in files.iter_mut().filter(|file| n_of[&file.name] > 1) {
+            file.name = file.path.to_string_lossy().into();
         }
         Ok(Self { files, next: 0, encoding, binary })
     }

@@ -11,6 +11,7 @@ mod stop_words;
 mod vocabulary;
 mod words;
 
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -21,9 +22,12 @@ pub use self::options::{DocumentLimit, TextOptions};
 pub use self::stop_words::{StopList, StopWords};
 use self::vocabulary::{Vocabulary, WordMap, count};
 use self::words::Words;
+use super::clinical::ClinicalFormat;
 use super::input::Input;
+use super::notes::shown;
 use super::options::ReadOptions;
 use super::sparse::{RowSource, Scan, SparseFile, changed};
+use super::unseen::UnseenPolicy;
 use crate::error::{Error, Result};
 
 /// Bytes of a cell that is kept.
@@ -38,9 +42,39 @@ pub struct DocumentNames {
     names: Vec<Option<Box<str>>>,
     /// The cells of the columns of [`TextOptions::keep`].
     kept: Vec<Vec<Option<Box<str>>>>,
+    /// What to know of names that were changed.
+    note: Option<String>,
 }
 
 impl DocumentNames {
+    /// Numbers documents whose names are the same, unless these are ids of the user.
+    fn tell_apart(&mut self, are_ids: bool) {
+        if are_ids {
+            return;
+        }
+        let mut n_of: HashMap<Box<str>, usize> = HashMap::new();
+        self.names.iter().flatten().for_each(|name| *n_of.entry(name.clone()).or_insert(0) += 1);
+        let n_same: usize = n_of.values().filter(|&&n| n > 1).sum();
+        let mut taken: HashSet<Box<str>> = n_of.keys().cloned().collect();
+        let mut met: HashMap<Box<str>, usize> = HashMap::new();
+        let mut example = None;
+        for name in self.names.iter_mut().flatten().filter(|name| n_of[*name] > 1) {
+            let nth = met.entry(name.clone()).or_insert(0);
+            *nth += 1;
+            while *nth > 1 {
+                let numbered = format!("{name} ({nth})").into_boxed_str();
+                if taken.insert(numbered.clone()) {
+                    example.get_or_insert_with(|| numbered.clone());
+                    *name = numbered;
+                    break;
+                }
+                *nth += 1;
+            }
+        }
+        self.note = example
+            .map(|example| format!("{n_same} documents share their names with others and are numbered, as in {example:?}"));
+    }
+
     /// Number of documents.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -144,11 +178,12 @@ impl TextInput {
             key: String::new(),
             input: Arc::clone(&input),
         };
-        let (vocabulary, mut kept, names) = source.look_through(options.keep_bytes.max(LEAST_KEPT))?;
+        let (vocabulary, mut kept, mut names) = source.look_through(options.keep_bytes.max(LEAST_KEPT))?;
         if vocabulary.n_documents == 0 {
             return Err(Error::data(input.place(), "there are no documents"));
         }
         let mut notes = source.documents.notes();
+        notes.extend(names.note.take());
         let words: Vec<Box<str>> = match &options.schema {
             None => {
                 let (words, chosen) = vocabulary.choose(&text, options.encoding)?;
@@ -183,6 +218,19 @@ impl TextInput {
             places
         };
         let (n_cells, n_known) = vocabulary.covered(&places);
+        if let (Some(schema), Some(UnseenPolicy::Error)) = (&options.schema, options.unseen)
+            && n_known < vocabulary.n_words
+        {
+            let mut unknown: Vec<&str> = vocabulary.ids.keys().map(|word| &**word).collect();
+            unknown.retain(|word| schema.find_data_column(word).is_none());
+            unknown.sort_unstable();
+            let problem = format!(
+                "{} unknown to the model: {}; leave them out of the text, or read them as missing",
+                if unknown.len() == 1 { "1 word is".to_owned() } else { format!("{} words are", unknown.len()) },
+                shown(&unknown)
+            );
+            return Err(Error::data(input.place(), problem));
+        }
         if options.schema.is_some() && vocabulary.n_words > 0 && n_known < vocabulary.n_words {
             let share = 100.0 * (1.0 - n_known as f64 / vocabulary.n_words as f64);
             notes.push(format!("{share:.0}% of the words of the documents are not among the model's and are ignored"));
@@ -226,6 +274,8 @@ fn refuse(options: &ReadOptions) -> Result<()> {
     let problem = "it tells how a table is read; words are the columns of text. Leave it out";
     let given = [
         ("read.events", options.events.is_some()),
+        ("read.meds", matches!(options.clinical, Some(ClinicalFormat::Meds { .. }))),
+        ("read.omop", matches!(options.clinical, Some(ClinicalFormat::Omop))),
         ("read.names", options.names.is_some() && !is_table),
         ("read.weights", options.weights.is_some()),
         ("read.no_header", !options.header && !is_table),
@@ -294,6 +344,7 @@ impl TextRows {
         loop {
             let chunk = self.documents.next_chunk()?;
             if chunk.is_empty() {
+                names.tell_apart(self.documents.are_ids());
                 return Ok((vocabulary, kept, names));
             }
             let known = &vocabulary.ids;
