@@ -99,6 +99,7 @@ const NAMES: &[(&str, &str)] = &[
     ("cluster.leaves", "n_clusters"),
     ("cluster.method", "method"),
     ("cluster.family", "family"),
+    ("cluster.em", "em"),
 ];
 
 /// The option that an argument sets.

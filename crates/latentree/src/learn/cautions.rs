@@ -66,8 +66,7 @@ impl Run<'_> {
         let model = independent(&schema, &summary)?;
         let log_likelihood = rows_log_likelihood(&model, rows, &Unwarned(self.observer))?;
         let alone = information::bic(log_likelihood, model.n_free_parameters(), summary.total_weight());
-        // Smoothing slightly lowers every likelihood.
-        if bic < alone - 1e-4 * alone.abs() - 0.5 {
+        if information::falls_short(bic, alone) {
             self.observer.warn(&format!(
                 "BIC {bic:.2} is below the {alone:.2} of independent variables: these rows do not justify the tree; search by BIC, or use more rows"
             ));
