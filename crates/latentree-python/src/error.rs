@@ -49,6 +49,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("use sidiwo, or `cluster`", "use sidiwo, or HierarchicalClustering"),
     ("use the verb mixture", "use Mixture"),
     ("cells are missing", "cells are missing (NaN)"),
+    ("1 cell is missing", "1 cell is missing (NaN)"),
     ("the cell is missing", "the cell is missing (NaN)"),
 ];
 

@@ -14,7 +14,7 @@ use crate::information;
 use crate::mixture::{MixtureFamily, RELEVANCE_LAMBDA, relevance};
 use crate::model::features::{Features, Scaling, Source};
 use crate::model::{ClusterNode, ClusterTree, Provenance, SplitRule};
-use crate::moments::{Accumulator, Summary, fold};
+use crate::moments::{Accumulator, ColumnSummary, Summary, fold};
 use crate::observer::Observer;
 
 /// Number of relevant features reported per node.
@@ -123,6 +123,9 @@ pub fn fit_clusters(rows: &dyn Rows, options: &ClusterOptions, observer: &dyn Ob
     growth.run(observer)?;
     let Growth { nodes, leaves, gain, .. } = growth;
     let mut fit = finish(rows, options, family, features, nodes, leaves)?;
+    if summary.columns().iter().all(ColumnSummary::has_one_value) {
+        fit.warnings.push("all rows are equal: there is nothing to tell clusters apart".to_owned());
+    }
     if information::falls_short(gain, 0.0) {
         fit.warnings.push(format!(
             "the log-likelihood of the leaves is {:.2} below that of a single cluster: use fewer `cluster.leaves`, or `cluster.em`",

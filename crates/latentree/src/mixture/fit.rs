@@ -18,6 +18,7 @@ use crate::index::NodeIx;
 use crate::information;
 use crate::model::{Distribution, LatentTree, TopicModel};
 use crate::moments::{Accumulator, Summary, fold};
+use crate::named::counted;
 use crate::observer::Observer;
 use crate::parameters::em::{Em, Start, template};
 use crate::parameters::{MomentOptions, by_moments};
@@ -129,11 +130,7 @@ fn usable_method(
     if !empty.is_empty() {
         return Err(Error::data(Place::default().column(empty[0]), "all its cells are missing; leave the column out"));
     }
-    let constant = |it: &crate::moments::ColumnSummary| match it.levels.is_empty() {
-        true => it.range.is_none_or(|range| range.0 == range.1),
-        false => it.levels.iter().filter(|level| **level > 0.0).count() < 2,
-    };
-    let flat: Vec<&str> = columns().filter(|(_, it)| constant(it)).map(|it| it.0.name.as_str()).collect();
+    let flat: Vec<&str> = columns().filter(|(_, it)| it.has_one_value()).map(|it| it.0.name.as_str()).collect();
     if flat.len() == summary.columns().len() {
         warnings.push("all rows are equal: there is nothing to tell components apart".to_owned());
     } else if !flat.is_empty() && !family.is_topics() {
@@ -149,21 +146,20 @@ fn usable_method(
     if missing == 0 {
         return Ok((method, options.em));
     }
+    let cells = format!("{} {}", counted(missing, "cell"), if missing == 1 { "is" } else { "are" });
     let holes: Vec<&str> = columns().filter(|(_, it)| it.missing > 0).map(|it| it.0.name.as_str()).collect();
     if family.is_topics() {
         let problem = format!(
-            "{missing} cells are missing, and the words of a document are all known or not there: write 0 for words that do not occur"
+            "{cells} missing, and the words of a document are all known or not there: write 0 for words that do not occur"
         );
         return Err(Error::data(Place::default().column(holes[0]), problem));
     }
     if options.method.is_some_and(|method| method != MixtureMethod::MultiView) {
-        let problem = format!(
-            "{method} needs complete rows, but {missing} cells are missing ({}); use multi-view, or fill them",
-            listed(&holes)
-        );
+        let problem =
+            format!("{method} needs complete rows, but {cells} missing ({}); use multi-view, or fill them", listed(&holes));
         return Err(Error::option("mixture.method", problem));
     }
-    warnings.push(format!("{missing} cells are missing ({}): components come from views and EM", listed(&holes)));
+    warnings.push(format!("{cells} missing ({}): components come from views and EM", listed(&holes)));
     Ok((MixtureMethod::MultiView, true))
 }
 
@@ -228,12 +224,14 @@ impl Problem<'_> {
             let supported = moment.whiten(1).ok().and_then(|it| it.spectra().first().map(Spectrum::supported));
             return Ok((self.one(alpha, Some(&moment))?, supported, alpha, Vec::new()));
         }
-        let spectrum = moment.whiten(1).map_err(|_| {
-            Error::data(
-                Place::default(),
-                "the rows have no second moment to tell components by: all cells are zero, or every row has one count",
-            )
-        })?;
+        let Ok(spectrum) = moment.whiten(1) else {
+            if self.options.components == NumberOfComponents::Auto {
+                return Ok((self.one(alpha, Some(&moment))?, None, alpha, Vec::new()));
+            }
+            let problem = "the rows have no second moment to tell components by: all rows are equal, all cells are zero, or every \
+                           row has one count; ask for 1 component, or for auto";
+            return Err(Error::data(Place::default(), problem));
+        };
         let supported = spectrum.spectra().first().map_or(0, Spectrum::supported);
         let rank = moment.rank();
         match self.options.components {
