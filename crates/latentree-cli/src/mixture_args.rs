@@ -12,7 +12,7 @@ pub(crate) struct MixtureArgs {
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
     /// Number of components, 1 to 1000, or auto to choose it by BIC
-    #[arg(short = 'k', long, value_name = "K|auto")]
+    #[arg(short = 'k', long, value_name = "K|auto", allow_negative_numbers = true)]
     pub(crate) components: String,
     /// Distribution of a component's rows: poisson, single-topic, lda, gaussian, bernoulli or categorical (any columns) [default: from the
     /// kinds of the columns]. A named family also sets the kinds of columns, unless --kind or --schema does
@@ -49,10 +49,10 @@ pub(crate) struct ClusterArgs {
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
     /// Number of levels, 1 to 32, all rows being the first: up to 2^(D-1) leaves
-    #[arg(long, value_name = "D", required_unless_present = "leaves", conflicts_with = "leaves")]
+    #[arg(long, value_name = "D", required_unless_present = "leaves", conflicts_with = "leaves", allow_negative_numbers = true)]
     pub(crate) depth: Option<String>,
     /// Number of leaves, the split with the largest gain first, or auto to split as long as BIC rises
-    #[arg(long, value_name = "K|auto")]
+    #[arg(long, value_name = "K|auto", allow_negative_numbers = true)]
     pub(crate) leaves: Option<String>,
     /// Method: d-sidiwo (alignment with two directions) or sidiwo (the more probable of two centres) [default: d-sidiwo]
     #[arg(long, value_name = "METHOD")]

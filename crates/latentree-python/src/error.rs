@@ -49,6 +49,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("use sidiwo, or `cluster`", "use sidiwo, or HierarchicalClustering"),
     ("use the verb mixture", "use Mixture"),
     ("cells are missing", "cells are missing (NaN)"),
+    ("1 cell is missing", "1 cell is missing (NaN)"),
     ("the cell is missing", "the cell is missing (NaN)"),
 ];
 
@@ -100,6 +101,7 @@ const NAMES: &[(&str, &str)] = &[
     ("cluster.leaves", "n_clusters"),
     ("cluster.method", "method"),
     ("cluster.family", "family"),
+    ("cluster.em", "em"),
 ];
 
 /// The option that an argument sets.

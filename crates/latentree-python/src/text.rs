@@ -112,6 +112,7 @@ pub(crate) fn topics(
     n_jobs: usize,
 ) -> PyResult<String> {
     let topics = if let Ok(group) = model.cast::<GroupModel>() {
+        TopicTable::check_words(group.get().schema()).map_err(to_python)?;
         group.get().topics_table(n_words)
     } else {
         TopicTable::of_model(model.cast::<Model>()?.get().latent_tree()?, n_topics, n_words).map_err(to_python)?

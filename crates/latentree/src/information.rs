@@ -55,6 +55,11 @@ pub(crate) fn bic(log_likelihood: f64, free_parameters: usize, rows: f64) -> f64
     log_likelihood - free_parameters as f64 * bic_cost(rows)
 }
 
+/// Whether a log-likelihood or BIC is below that of a simpler model by more than smoothing costs.
+pub(crate) fn falls_short(own: f64, simpler: f64) -> bool {
+    own < simpler - 1e-4 * simpler.abs() - 0.5
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,7 @@ use latentree::{ColIx, Error, Observer, Result};
 use serde_json::{Value as Json, json};
 
 use super::files::Files;
+use super::names::assignments;
 use super::row_table::{RowTable, carrying};
 use super::{note_unseen, open_data};
 use crate::Failure;
@@ -24,6 +25,7 @@ fn check(args: &LearnArgs) -> Result<&Path> {
         ("--from", args.from.is_some(), "it repeats the run of one model"),
         ("--candidates", args.candidates, "they are those of one model"),
         ("--checkpoint", args.checkpoint.is_some(), "it keeps the fits of one model"),
+        ("--bootstrap", args.options.get("structure.bootstrap").is_some(), "it measures the splits of one tree"),
         ("--report", args.report.is_some(), "write the page of a single model"),
     ];
     if let Some((option, _, problem)) = refused.iter().find(|it| it.1) {
@@ -152,26 +154,30 @@ fn priors(text: Option<&str>, classifier: &Classifier) -> Result<Vec<f64>> {
         None | Some("train") => Ok(classifier.priors().to_vec()),
         Some("uniform") => Ok(vec![1.0 / labels.len() as f64; labels.len()]),
         Some(text) => {
+            let unknown = |part: &str| {
+                let known: Vec<String> = labels.iter().map(|label| format!("{label:?}")).collect();
+                let known = known.join(", ");
+                let problem = format!("{part:?} is not train, uniform or LABEL=PROBABILITY; the labels are {known}");
+                Error::option("--prior", problem)
+            };
+            let is_label = |name: &str| labels.iter().any(|label| label == name);
             let mut priors = vec![None; labels.len()];
-            for part in text.split(',') {
-                let parsed = part.rsplit_once('=').and_then(|(label, value)| {
-                    Some((labels.iter().position(|it| it == label.trim())?, value.trim().parse::<f64>().ok()?))
-                });
-                let (label, value) = parsed.ok_or_else(|| {
-                    let known = labels.join(", ");
-                    Error::option(
-                        "--prior",
-                        format!("{part:?} is not train, uniform or LABEL=PROBABILITY; the labels are {known}"),
-                    )
-                })?;
-                priors[label] = Some(value);
+            for (label, value) in assignments(text, &is_label, &|_| false).map_err(|_| unknown(text))? {
+                let parsed = labels.iter().position(|it| *it == label).zip(value.parse::<f64>().ok());
+                let (ix, value) = parsed.ok_or_else(|| unknown(&format!("{label}={value}")))?;
+                if priors[ix].replace(value).is_some() {
+                    return Err(Error::option("--prior", format!("label {label:?} is given twice; give each label once")));
+                }
             }
             let missing: Vec<usize> = (0..labels.len()).filter(|&ix| priors[ix].is_none()).collect();
             let given: f64 = priors.iter().flatten().sum();
             if let [rest] = missing[..] {
                 priors[rest] = Some(1.0 - given);
             } else if let Some(&first) = missing.first() {
-                return Err(Error::option("--prior", format!("label {:?} has no prior", labels[first])));
+                return Err(Error::option(
+                    "--prior",
+                    format!("label {:?} has no prior; all labels but one need one", labels[first]),
+                ));
             }
             let priors: Vec<f64> = priors.into_iter().flatten().collect();
             if priors.iter().all(|p| (0.0..=1.0).contains(p)) && (priors.iter().sum::<f64>() - 1.0).abs() < 1e-6 {

@@ -45,7 +45,10 @@ const TOPIC_WORDS: usize = 10;
 fn topic_lines(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
     let topics = match OtherModel::read(&args.model.model)? {
         Some(OtherModel::Topics(model)) => TopicTable::of_topics(&model, TOPIC_WORDS),
-        Some(OtherModel::Clusters(model)) => TopicTable::of_clusters(&model, TOPIC_WORDS),
+        Some(OtherModel::Clusters(model)) => {
+            TopicTable::check_words(model.schema()).map_err(|error| error.in_file(&args.model.model))?;
+            TopicTable::of_clusters(&model, TOPIC_WORDS)
+        }
         _ => {
             let model = open_model(&args.model.model, &args.model.hidden, None)?;
             TopicTable::of_model(&model, None, TOPIC_WORDS).map_err(|error| error.in_file(&args.model.model))?

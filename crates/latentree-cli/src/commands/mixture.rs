@@ -155,7 +155,11 @@ pub(super) fn agreement(path: &Path, labels: &[usize]) -> Result<Agreement> {
         lines.remove(0);
     }
     if column.is_none() && header.len() > 1 {
-        let problem = format!("{} has {} columns and none is called \"label\"", path.display(), header.len());
+        let problem = format!(
+            "{} has {} columns and none is called \"label\"; name the one with the labels so, or give a file of one column",
+            path.display(),
+            header.len()
+        );
         return Err(Error::option("--truth", problem));
     }
     if lines.len() != labels.len() {

@@ -3,7 +3,7 @@
 use latentree::format::ModelFile;
 use latentree::inference::{Evidence, Inference, JointAnswer};
 use latentree::model::{Family, LatentTree};
-use latentree::{NodeIx, Result};
+use latentree::{Error, NodeIx, Result};
 use serde_json::{Map, Value, json};
 
 use super::{asked, evidence, open_model_file};
@@ -22,7 +22,8 @@ pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
     let warnings = warnings(&model, &evidence, &of);
     warnings.iter().for_each(|warning| printer.note(warning));
     if args.map {
-        return map(&model, &inference, &evidence, if args.of.is_empty() { None } else { Some(&of) }, printer);
+        let of = if args.of.is_empty() { None } else { Some(&of[..]) };
+        return map(&model, &inference, &evidence, of, &warnings, printer);
     }
     let answer = inference.query(&evidence, if args.joint { &[] } else { &of })?;
     let mut json = Map::from_iter([("log_evidence".to_owned(), json!(answer.log_evidence))]);
@@ -123,12 +124,31 @@ fn map(
     inference: &Inference<'_>,
     evidence: &Evidence,
     of: Option<&[NodeIx]>,
+    warnings: &[String],
     printer: &Printer,
 ) -> Result<(), Failure> {
     let best = inference.most_probable_given(evidence);
     let log_evidence = inference.query(evidence, &[])?.log_evidence;
     let unknown = |&node: &NodeIx| evidence.node(model, node).is_none() && !best.get(0, node).is_nan();
     let nodes: Vec<NodeIx> = of.map_or_else(|| model.tree().node_ixs().filter(unknown).collect(), <[NodeIx]>::to_vec);
+    if best.log_probability()[0] == f64::NEG_INFINITY {
+        return Err(
+            Error::query("the evidence has probability zero, so that no assignment is most probable; change --given").into()
+        );
+    }
+    if let Some(&group) = nodes.iter().find(|&&node| best.get(0, node).is_nan()) {
+        let name = model.tree().name(group);
+        let problem = format!("{name:?} is a group of columns, which has no single most probable value; leave it out of --of");
+        return Err(Error::query(problem).into());
+    }
+    let mut warnings = warnings.to_vec();
+    let is_beside = |node: NodeIx| unknown(&node) && model.domain(node).labels().is_none();
+    if model.family() != Family::Gaussian && model.tree().node_ixs().any(is_beside) {
+        let note = "unknown numbers and counts are summed out to find the most probable states, and get their most probable value \
+                    given these; the log-likelihood is that of the states and the evidence";
+        printer.note(note);
+        warnings.push(note.to_owned());
+    }
     let mut states = Map::new();
     let mut rows = Vec::new();
     for node in nodes {
@@ -141,7 +161,12 @@ fn map(
         rows.push(vec![shown(name), text]);
         states.insert(name.to_owned(), json);
     }
-    let json = json!({"log_evidence": log_evidence, "log_probability": best.log_probability()[0], "most_probable": states});
+    let json = json!({
+        "log_evidence": log_evidence,
+        "log_probability": best.log_probability()[0],
+        "most_probable": states,
+        "warnings": warnings,
+    });
     printer.result(&json, |out| {
         writeln!(out, "log-likelihood of the assignment and the evidence  {}", in_full(best.log_probability()[0]))?;
         writeln!(out, "{}", table(&["node", "state"], rows, 2))

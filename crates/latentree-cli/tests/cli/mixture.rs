@@ -32,6 +32,42 @@ fn folder() -> Folder {
 }
 
 #[test]
+fn a_damaged_digit_of_topics_or_clusters_is_noticed() {
+    let folder = folder();
+    folder.succeed("mixture docword.a.txt --names vocab.txt -k 2 --family lda -o lda.json");
+    folder.succeed("cluster docword.a.txt --names vocab.txt --leaves 3 -o clusters.json");
+    for model in ["lda.json", "clusters.json"] {
+        let text = folder.text(model);
+        assert!(text.contains("\"checksum\": \"fnv1a64:"), "{text}");
+        let place = 1 + text.rfind(['3', '4', '5', '6']).unwrap();
+        let damaged = format!("{}7{}", &text[..place - 1], &text[place..]);
+        folder.write("damaged.json", damaged.as_bytes());
+        let outcome = folder.run("infer damaged.json docword.a.txt --names vocab.txt -o out.csv");
+        assert_eq!(outcome.code, Some(2), "{model}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("checksum"), "{model}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn models_without_words_have_no_topics_and_unknown_numbers_are_told_of() {
+    let folder = Folder::new();
+    let row = |ix: usize| format!("{}.5,{},{}\n", 10 * (ix % 2) + ix % 3, 9 * (ix % 2) + ix % 4, ["no", "yes"][ix % 2]);
+    folder.write("d.csv", format!("age,visits,ill\n{}", (0..60).map(row).collect::<String>()).as_bytes());
+    folder.write(
+        "n.csv",
+        format!("a,b\n{}", (0..60).map(|ix| format!("{}.5,{}.25\n", ix % 7, ix % 5)).collect::<String>()).as_bytes(),
+    );
+    folder.succeed("mixture n.csv -k 2 -o n.json");
+    let outcome = folder.run("export n.json --format topics -o t.txt");
+    assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("no words") && !folder.path("t.txt").exists(), "{}", outcome.stderr);
+    folder.succeed("mixture d.csv --kind visits=count -k 2 --em -o m.json");
+    let found = folder.json("query m.json --map");
+    assert!(found["warnings"].to_string().contains("summed out"), "{found}");
+    assert!(found["most_probable"]["visits"].is_number(), "{found}");
+}
+
+#[test]
 fn topics_are_found_labelled_scored_and_asked() {
     let folder = folder();
     let found = folder.json(

@@ -155,6 +155,9 @@ fn a_classifier_finds_the_labels_of_rows() {
         ("learn rows.csv --target class --folds 1000 --parameters spectral -o out.json", "fewer than 1000 folds"),
         ("learn rows.csv --target class --folds 1 --parameters spectral -o out.json", "at least 2"),
         ("classify c.json rows.csv --prior a=2 -o out.json", "--prior"),
+        ("classify c.json rows.csv --prior a=0.2,a=0.3,b=0.1 -o out.json", "label \"a\" is given twice"),
+        ("classify c.json rows.csv --prior d=0.2,b=0.1 -o out.json", "the labels are \"a\", \"b\", \"c\""),
+        ("classify c.json rows.csv --prior a,b=0.1 -o out.json", "LABEL=PROBABILITY"),
         ("classify c.json numbers.csv -o out.json", "none of the classifier's columns"),
         ("classify m.json rows.csv -o out.json", "learn one with --target"),
         ("score c.json rows.csv", "classif"),
@@ -163,6 +166,25 @@ fn a_classifier_finds_the_labels_of_rows() {
         assert_eq!(outcome.code, Some(2), "{arguments}: {}", outcome.stderr);
         assert!(outcome.stderr.contains(expected), "{arguments}: {}", outcome.stderr);
         assert!(!folder.path("out.json").exists());
+    }
+}
+
+#[test]
+fn priors_are_given_for_labels_with_commas_and_equals_signs() {
+    let folder = with_sequences();
+    let labels = ["\"yes, often\"", "p=1", "no"];
+    let mut table = String::new();
+    for (row, line) in folder.text("rows.csv").lines().enumerate().take(301) {
+        let label = if row == 0 { "class" } else { labels[row % 3] };
+        table.push_str(&format!("{line},{label}\n"));
+    }
+    folder.write("rows.csv", table.as_bytes());
+    folder.succeed("learn rows.csv --target class --structure chain --parameters spectral -o c.json");
+    let priors = ["classify", "c.json", "rows.csv", "-o", "out.csv", "--prior", "yes, often=0.2,p=1=0.5", "--json"];
+    let found: Value = serde_json::from_slice(&folder.run_with(&priors, b"").stdout).unwrap();
+    assert_eq!(found["labels"], serde_json::json!(["no", "p=1", "yes, often"]));
+    for (prior, expected) in found["priors"].as_array().unwrap().iter().zip([0.3, 0.5, 0.2]) {
+        assert!((number(prior) - expected).abs() < 1e-12, "{found}");
     }
 }
 

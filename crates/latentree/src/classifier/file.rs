@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::Classifier;
 use crate::error::{Error, Place, Result, Shortened};
-use crate::format::ModelFile;
+use crate::format::{ModelFile, checksum_fault, value_checksum};
 
 const FORMAT: &str = "latentree classifier";
 /// The file format version, and the minimum version of a reader.
@@ -22,19 +22,6 @@ const MAX_BYTES: u64 = 1 << 28;
 
 fn fault(problem: impl Into<String>) -> Error {
     Error::format(Place::default(), FORMAT, problem)
-}
-
-/// A hash of the document without its checksum field; keys of a value are sorted.
-fn checksum(document: &Value) -> String {
-    let mut bare = document.clone();
-    if let Some(fields) = bare.as_object_mut() {
-        fields.remove("checksum");
-    }
-    let hash = bare
-        .to_string()
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |state, byte| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("fnv1a64:{hash:016x}")
 }
 
 impl Classifier {
@@ -57,7 +44,7 @@ impl Classifier {
             "format": "latentree", "version": VERSION, "minimum_version": VERSION, "kind": "classifier",
             "target": self.target(), "labels": self.labels(), "priors": self.priors(), "models": models,
         });
-        document["checksum"] = checksum(&document).into();
+        document["checksum"] = value_checksum(&document).into();
         Ok(document.to_string() + "\n")
     }
 
@@ -128,8 +115,8 @@ impl Classifier {
                 remedy,
             });
         }
-        if document.get("checksum").is_some() && text("checksum")? != checksum(&document) {
-            return Err(fault("its checksum does not fit: the file was changed or damaged after it was written; fetch it again"));
+        if let Some(problem) = checksum_fault(&document) {
+            return Err(fault(problem));
         }
         let labels =
             list("labels")?.iter().map(|it| it.as_str().map(str::to_owned).ok_or_else(|| fault("\"labels\" must hold texts")));

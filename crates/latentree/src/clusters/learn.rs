@@ -14,7 +14,7 @@ use crate::information;
 use crate::mixture::{MixtureFamily, RELEVANCE_LAMBDA, relevance};
 use crate::model::features::{Features, Scaling, Source};
 use crate::model::{ClusterNode, ClusterTree, Provenance, SplitRule};
-use crate::moments::{Accumulator, Summary, fold};
+use crate::moments::{Accumulator, ColumnSummary, Summary, fold};
 use crate::observer::Observer;
 
 /// Number of relevant features reported per node.
@@ -117,11 +117,21 @@ pub fn fit_clusters(rows: &dyn Rows, options: &ClusterOptions, observer: &dyn Ob
         seed: options.seed,
     };
     let empty = (0..table.n_rows()).filter(|&row| table.vectors().features(row).is_empty()).count() as u64;
-    let mut growth = Growth { splitter, options, nodes: Vec::new(), leaves: Vec::new(), all_rows: summary.total_weight() };
+    let mut growth =
+        Growth { splitter, options, nodes: Vec::new(), leaves: Vec::new(), all_rows: summary.total_weight(), gain: 0.0 };
     observer.stage("splits", None);
     growth.run(observer)?;
-    let Growth { nodes, leaves, .. } = growth;
+    let Growth { nodes, leaves, gain, .. } = growth;
     let mut fit = finish(rows, options, family, features, nodes, leaves)?;
+    if summary.columns().iter().all(ColumnSummary::has_one_value) {
+        fit.warnings.push("all rows are equal: there is nothing to tell clusters apart".to_owned());
+    }
+    if information::falls_short(gain, 0.0) {
+        fit.warnings.push(format!(
+            "the log-likelihood of the leaves is {:.2} below that of a single cluster: use fewer `cluster.leaves`, or `cluster.em`",
+            -gain
+        ));
+    }
     if empty > 0 && (family.is_counts() || family == MixtureFamily::Bernoulli) {
         fit.warnings.push(format!("{}: in the cluster of what is most probable without any", family.told_empty(empty)));
     }
@@ -154,6 +164,8 @@ struct Growth<'a> {
     nodes: Vec<(ClusterNode, Sums)>,
     leaves: Vec<Leaf>,
     all_rows: f64,
+    /// Sum of the gains of the log-likelihood.
+    gain: f64,
 }
 
 impl Growth<'_> {
@@ -184,7 +196,8 @@ impl Growth<'_> {
             });
             let Some(best) = best else { return Ok(()) };
             let leaf = self.leaves.remove(best);
-            let Some(Split { rule, sides, sums, .. }) = leaf.split else { unreachable!("a split was chosen") };
+            let Some(Split { rule, sides, sums, gain, .. }) = leaf.split else { unreachable!("a split was chosen") };
+            self.gain += gain;
             let first = self.nodes.len();
             self.nodes[leaf.node].0.children = Some([first, first + 1]);
             self.nodes[leaf.node].0.rule = Some(rule);

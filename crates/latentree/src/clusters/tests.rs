@@ -171,6 +171,8 @@ fn a_hierarchy_is_read_back_from_its_file_and_damaged_ones_are_refused() {
     let Some(OtherModel::Clusters(again)) = OtherModel::read_from(text.as_bytes()).unwrap() else { panic!("clusters") };
     assert_eq!(again, fit.model);
     assert_eq!(again.tree().unwrap().n_observed(), 3);
+    // Without a checksum, what is wrong is found by the content.
+    let text: String = text.lines().filter(|line| !line.contains("\"checksum\"")).map(|line| format!("{line}\n")).collect();
     for (from, to) in [
         ("\"children\":[1,2]", "\"children\":[1,9]"),
         ("\"parent\":0", "\"parent\":2"),

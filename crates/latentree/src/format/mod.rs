@@ -21,6 +21,7 @@ mod other_models;
 mod tests;
 mod text;
 mod tree_json;
+mod value_checksum;
 mod view;
 mod xml;
 mod xmlbif;
@@ -33,6 +34,7 @@ pub use linkage::{Merge, merges, to_linkage};
 pub use model_file::{ModelFile, ReadModelOptions, read_model, read_model_from};
 pub use other_models::{OtherModel, clusters_to_text, kind_of_file};
 pub use text::to_text;
+pub(crate) use value_checksum::{checksum_fault, value_checksum};
 pub use view::View;
 pub use xmlbif::to_xmlbif;
 

@@ -1,8 +1,9 @@
 //! Files of models that are no trees of variables: topics and hierarchies of clusters.
 //!
 //! ```json
-//! {"format": "latentree", "version": 1, "minimum_version": 1, "kind": "topics", "schema": {…}, "alpha": [0.1, 0.1], "topics": [[…], […]], "provenance": {…}}
-//! {"format": "latentree", "version": 1, "minimum_version": 1, "kind": "clusters", "schema": {…}, "features": {…},
+//! {"format": "latentree", "version": 1, "minimum_version": 1, "kind": "topics", "checksum": "fnv1a64:…", "schema": {…},
+//!  "alpha": [0.1, 0.1], "topics": [[…], […]], "provenance": {…}}
+//! {"format": "latentree", "version": 1, "minimum_version": 1, "kind": "clusters", "checksum": "fnv1a64:…", "schema": {…}, "features": {…},
 //!  "nodes": [{"name": "1", "parent": null, "children": [1, 2], "size": 100, "relevant": […], "rule": {"kind": "alignment", …}}, …], "provenance": {…}}
 //! ```
 
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Format;
+use super::{Format, checksum_fault, value_checksum};
 use crate::data::{Batch, Schema};
 use crate::error::{Error, Place, Result};
 use crate::model::features::Features;
@@ -58,6 +59,7 @@ struct Head {
     format: Option<String>,
     kind: Option<String>,
     minimum_version: Option<u64>,
+    checksum: Option<serde::de::IgnoredAny>,
 }
 
 impl Head {
@@ -97,6 +99,13 @@ impl OtherModel {
     pub fn read_from(bytes: &[u8]) -> Result<Option<Self>> {
         let Some(head) = Head::of(bytes) else { return Ok(None) };
         let invalid = |error: serde_json::Error| Error::format(Place::default(), FORMAT, error.to_string());
+        if head.checksum.is_some() && matches!(head.kind.as_deref(), Some("topics" | "clusters")) {
+            check_version(head.minimum_version)?;
+            let document: Value = serde_json::from_slice(bytes).map_err(invalid)?;
+            if let Some(problem) = checksum_fault(&document) {
+                return Err(Error::format(Place::default(), FORMAT, problem));
+            }
+        }
         let found = match head.kind.as_deref() {
             Some("topics") => {
                 check_version(head.minimum_version)?;
@@ -158,6 +167,7 @@ impl OtherModel {
         let Value::Object(fields) = content else { unreachable!("a struct is an object") };
         let mut text =
             format!("{{\"format\": \"latentree\", \"version\": {VERSION}, \"minimum_version\": {VERSION}, \"kind\": \"{kind}\"");
+        let end_of_head = text.len();
         for (name, value) in fields {
             // Lists of nodes and topics have a line for each.
             match value {
@@ -171,6 +181,9 @@ impl OtherModel {
             }
         }
         text.push_str("}\n");
+        let document: Value =
+            serde_json::from_str(&text).map_err(|error| Error::format(Place::default(), FORMAT, error.to_string()))?;
+        text.insert_str(end_of_head, &format!(",\n \"checksum\": \"{}\"", value_checksum(&document)));
         if text.len() as u64 > MAX_BYTES {
             let problem = format!("the file would have {} MB, more than can be read again; leave out columns", text.len() >> 20);
             return Err(Error::data(Place::default(), problem));

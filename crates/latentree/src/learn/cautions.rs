@@ -9,7 +9,7 @@ use crate::error::{Result, Shortened};
 use crate::index::ColIx;
 use crate::information;
 use crate::model::LatentTree;
-use crate::moments::{ColumnSummary, PairMoments, Summary, fold};
+use crate::moments::{PairMoments, Summary, fold};
 use crate::observer::{Observer, Unwarned};
 use crate::parameters::em::rows_log_likelihood;
 use crate::parameters::independent;
@@ -35,7 +35,7 @@ impl Run<'_> {
         let summary = fold(&mut *rows.open()?, Summary::new(Arc::clone(&schema)), &Unwarned(self.observer))?;
         let (n_rows, n_variables) = (summary.n_rows(), schema.variables().len());
         let is_constant = |ix: &VarIx| match &schema.variable(*ix).columns[..] {
-            [column] => n_rows > 1 && has_one_value(&summary.columns()[column.get()]),
+            [column] => n_rows > 1 && summary.columns()[column.get()].has_one_value(),
             _ => false,
         };
         if let Some(model) = searched {
@@ -66,8 +66,7 @@ impl Run<'_> {
         let model = independent(&schema, &summary)?;
         let log_likelihood = rows_log_likelihood(&model, rows, &Unwarned(self.observer))?;
         let alone = information::bic(log_likelihood, model.n_free_parameters(), summary.total_weight());
-        // Smoothing slightly lowers every likelihood.
-        if bic < alone - 1e-4 * alone.abs() - 0.5 {
+        if information::falls_short(bic, alone) {
             self.observer.warn(&format!(
                 "BIC {bic:.2} is below the {alone:.2} of independent variables: these rows do not justify the tree; search by BIC, or use more rows"
             ));
@@ -158,13 +157,5 @@ fn are_copies(moments: &PairMoments, one: ColIx, two: ColIx) -> bool {
             entries.iter().filter(|entry| entry.2 > 1e-9 * weight).all(|entry| seen.0.insert(entry.0) && seen.1.insert(entry.1))
         }
         None => moments.correlation(one, two).is_some_and(|correlation| correlation > 1.0 - 1e-11),
-    }
-}
-
-fn has_one_value(column: &ColumnSummary) -> bool {
-    match (&column.levels[..], column.range) {
-        ([], Some((low, high))) => low == high,
-        ([], None) => false,
-        (levels, _) => levels.iter().filter(|&&weight| weight > 0.0).count() == 1,
     }
 }

@@ -219,6 +219,32 @@ impl LearnOptions {
         self.structure.distances(self.distance_options())
     }
 
+    /// Rejects options that a spectral model or a chain would ignore.
+    fn check_unused(&self) -> Result<()> {
+        let (em, own) = (EmOptions::default(), ParameterOptions::default());
+        let by_em = "spectral and hierarchical models are not fitted by EM; leave it out, or use `parameters.method` moments+em";
+        let by_moments = "it is for `parameters.method` moments and moments+em; leave it out";
+        let of_spectral = [
+            ("em.restarts", self.em.restarts != em.restarts, by_em),
+            ("em.iterations", self.em.iterations.is_some(), by_em),
+            ("em.tolerance", self.em.tolerance.is_some(), by_em),
+            ("em.smoothing", self.em.smoothing.is_some(), by_em),
+            ("parameters.decomposition", self.parameters.decomposition != own.decomposition, by_moments),
+            ("parameters.alignment", self.parameters.alignment != own.alignment, by_moments),
+        ];
+        let apart = "chain joins columns in their order and uses no distances; leave it out, or use another `structure.learner`";
+        let of_chain = [
+            ("distance.estimator", self.distance != DistanceOptions::default(), apart),
+            ("structure.contract", self.structure.contract.text().is_some(), apart),
+        ];
+        let spectral = of_spectral.iter().filter(|_| self.parameters.method.is_spectral());
+        let chain = of_chain.iter().filter(|_| self.structure.learner == LearnerName::Chain);
+        match spectral.chain(chain).find(|it| it.1) {
+            Some((option, _, problem)) => Err(Error::option(*option, *problem)),
+            None => Ok(()),
+        }
+    }
+
     /// Checks everything that does not depend on rows, for rows that stay at their sites.
     pub(crate) fn check_for_sites(&self, is_tree_given: bool) -> Result<()> {
         self.check(false, is_tree_given)
@@ -240,6 +266,7 @@ impl LearnOptions {
                 "`parameters.method` moments, spectral and hierarchical have no start; it is for em and moments+em",
             );
         }
+        self.check_unused()?;
         match self.criterion(has_validation, is_tree_given) {
             _ if has_validation && !by_rows => {
                 return refused("selection.validation", "it stops EM: use `parameters.method` em or moments+em");

@@ -49,6 +49,9 @@ impl LeadingEigen {
         tolerance: f64,
         mut products: impl FnMut(&[f64], usize) -> Result<Vec<f64>, E>,
     ) -> Result<Option<Self>, E> {
+        if n == 0 {
+            return Ok(None);
+        }
         let (wanted, width) = (wanted.min(n), (wanted + EXTRA).min(n));
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut basis: Vec<Vec<f64>> = (0..width).map(|_| (0..n).map(|_| StandardNormal.sample(&mut rng)).collect()).collect();

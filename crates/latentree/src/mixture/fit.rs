@@ -1,5 +1,7 @@
 //! Fits a mixture to rows: moments, components, a model, and its diagnostics.
 
+mod one_component;
+
 use std::sync::Arc;
 
 use super::component_means::component_means;
@@ -16,6 +18,7 @@ use crate::index::NodeIx;
 use crate::information;
 use crate::model::{Distribution, LatentTree, TopicModel};
 use crate::moments::{Accumulator, Summary, fold};
+use crate::named::counted;
 use crate::observer::Observer;
 use crate::parameters::em::{Em, Start, template};
 use crate::parameters::{MomentOptions, by_moments};
@@ -43,6 +46,15 @@ struct Candidate {
     em: Option<(usize, bool)>,
     moment_error: Option<[f64; 2]>,
     warnings: Vec<String>,
+}
+
+impl Candidate {
+    fn n_components(&self) -> usize {
+        match &self.model {
+            MixtureModel::Star(model) => model.n_states(model.rooted().roots[0]).unwrap_or(1),
+            MixtureModel::Topics(model) => model.n_topics(),
+        }
+    }
 }
 
 /// A candidate, the number of components that the second moment supports, α₀, and all numbers of components that were tried.
@@ -118,11 +130,7 @@ fn usable_method(
     if !empty.is_empty() {
         return Err(Error::data(Place::default().column(empty[0]), "all its cells are missing; leave the column out"));
     }
-    let constant = |it: &crate::moments::ColumnSummary| match it.levels.is_empty() {
-        true => it.range.is_none_or(|range| range.0 == range.1),
-        false => it.levels.iter().filter(|level| **level > 0.0).count() < 2,
-    };
-    let flat: Vec<&str> = columns().filter(|(_, it)| constant(it)).map(|it| it.0.name.as_str()).collect();
+    let flat: Vec<&str> = columns().filter(|(_, it)| it.has_one_value()).map(|it| it.0.name.as_str()).collect();
     if flat.len() == summary.columns().len() {
         warnings.push("all rows are equal: there is nothing to tell components apart".to_owned());
     } else if !flat.is_empty() && !family.is_topics() {
@@ -138,21 +146,20 @@ fn usable_method(
     if missing == 0 {
         return Ok((method, options.em));
     }
+    let cells = format!("{} {}", counted(missing, "cell"), if missing == 1 { "is" } else { "are" });
     let holes: Vec<&str> = columns().filter(|(_, it)| it.missing > 0).map(|it| it.0.name.as_str()).collect();
     if family.is_topics() {
         let problem = format!(
-            "{missing} cells are missing, and the words of a document are all known or not there: write 0 for words that do not occur"
+            "{cells} missing, and the words of a document are all known or not there: write 0 for words that do not occur"
         );
         return Err(Error::data(Place::default().column(holes[0]), problem));
     }
     if options.method.is_some_and(|method| method != MixtureMethod::MultiView) {
-        let problem = format!(
-            "{method} needs complete rows, but {missing} cells are missing ({}); use multi-view, or fill them",
-            listed(&holes)
-        );
+        let problem =
+            format!("{method} needs complete rows, but {cells} missing ({}); use multi-view, or fill them", listed(&holes));
         return Err(Error::option("mixture.method", problem));
     }
-    warnings.push(format!("{missing} cells are missing ({}): components come from views and EM", listed(&holes)));
+    warnings.push(format!("{cells} missing ({}): components come from views and EM", listed(&holes)));
     Ok((MixtureMethod::MultiView, true))
 }
 
@@ -213,12 +220,18 @@ impl Problem<'_> {
         };
         let (moment, alpha) = self.with_alpha(most)?;
         self.tell_documents(&moment, warnings);
-        let spectrum = moment.whiten(1).map_err(|_| {
-            Error::data(
-                Place::default(),
-                "the rows have no second moment to tell components by: all cells are zero, or every row has one count",
-            )
-        })?;
+        if self.options.components == NumberOfComponents::Fixed(1) {
+            let supported = moment.whiten(1).ok().and_then(|it| it.spectra().first().map(Spectrum::supported));
+            return Ok((self.one(alpha, Some(&moment))?, supported, alpha, Vec::new()));
+        }
+        let Ok(spectrum) = moment.whiten(1) else {
+            if self.options.components == NumberOfComponents::Auto {
+                return Ok((self.one(alpha, Some(&moment))?, None, alpha, Vec::new()));
+            }
+            let problem = "the rows have no second moment to tell components by: all rows are equal, all cells are zero, or every \
+                           row has one count; ask for 1 component, or for auto";
+            return Err(Error::data(Place::default(), problem));
+        };
         let supported = spectrum.spectra().first().map_or(0, Spectrum::supported);
         let rank = moment.rank();
         match self.options.components {
@@ -234,10 +247,17 @@ impl Problem<'_> {
             NumberOfComponents::Auto => {
                 let (mut best, mut tried): (Option<Candidate>, Vec<Tried>) = (None, Vec::new());
                 let mut since_best = 0;
+                let has_noise = moment.variance().is_some();
                 // Noise hides eigenvalues of small tables, so BIC also judges a few more components than the noise level
                 // supports.
                 for k in 1..=supported.max(PATIENCE + 1).min(rank).max(1) {
-                    let candidate = self.candidate(&moment, k)?;
+                    // What counts as noise of normal vectors depends on the number of components.
+                    let own = if k > 1 && has_noise { Some(self.second(k, 0.0)?) } else { None };
+                    let moment = own.as_ref().unwrap_or(&moment);
+                    if k > 1 && moment.rank() < k {
+                        break;
+                    }
+                    let candidate = if k == 1 { self.one(alpha, Some(moment))? } else { self.candidate(moment, k)? };
                     tried.push(Tried { components: k, log_likelihood: candidate.log_likelihood, bic: candidate.bic });
                     if best.as_ref().is_none_or(|best| candidate.bic > best.bic) {
                         (best, since_best) = (Some(candidate), 0);
@@ -248,7 +268,14 @@ impl Problem<'_> {
                         }
                     }
                 }
-                Ok((best.expect("one component was tried"), Some(supported), alpha, tried))
+                let best = best.expect("one component was tried");
+                if best.n_components() == 1 && supported > 1 && !self.em && self.family != MixtureFamily::Lda {
+                    warnings.push(format!(
+                        "the second moment supports {supported} components, but none of more than one has a better BIC: \
+                         `mixture.em` may find them"
+                    ));
+                }
+                Ok((best, Some(supported), alpha, tried))
             }
         }
     }
@@ -307,21 +334,9 @@ impl Problem<'_> {
         if self.family == MixtureFamily::Lda {
             let overall = overall_means(schema, moment, &self.summary);
             let topics = as_topics(&proper_means(&parameters, &overall, moment.totals.weight, self.options.population));
-            let alpha = moment.alpha();
-            let provenance = provenance(self.options, self.family, self.method, self.summary.n_rows()).option("alpha", alpha);
-            let alphas = parameters.weights.iter().map(|weight| alpha * weight.max(1e-6)).collect();
-            let model = TopicModel::new(Arc::clone(schema), topics.transposed().cells().to_vec(), alphas, provenance)?;
-            let (log_likelihood, weight) = self.bound(&model)?;
-            let bic = information::bic(log_likelihood, model.n_free_parameters(), weight);
-            return Ok(Candidate {
-                model: MixtureModel::Topics(model),
-                log_likelihood,
-                bic,
-                gap,
-                em: None,
-                moment_error,
-                warnings,
-            });
+            let alphas = parameters.weights.iter().map(|weight| moment.alpha() * weight.max(1e-6)).collect();
+            let topics = topics.transposed().cells().to_vec();
+            return Ok(Candidate { gap, moment_error, warnings, ..self.topics(topics, alphas, moment.alpha())? });
         }
         let model = star(schema, self.family, &parameters, moment, &self.summary, self.options.population)?;
         if !self.em && !self.family.is_corrected() {
@@ -386,11 +401,10 @@ impl Problem<'_> {
     /// Fits by views: the requested number of components, or increasing numbers from two until BIC stops improving.
     fn choose_views(&self) -> Result<(Candidate, Vec<Tried>)> {
         let fit = |k: usize| -> Result<Candidate> {
-            let (tree, _) = star_tree(self.summary.schema())?;
             if k == 1 {
-                let one = template(Arc::clone(self.rows.schema()), tree, 1)?;
-                return self.refined(Em::new().fit(&one, self.rows, self.observer)?.model, &[]);
+                return self.one(None, None);
             }
+            let (tree, _) = star_tree(self.summary.schema())?;
             if self.summary.schema().variables().len() < 3 {
                 return Err(Error::option("mixture.method", "multi-view needs three columns or more; use sidiwo, or `cluster`"));
             }
@@ -458,7 +472,8 @@ impl Problem<'_> {
         tried: Vec<Tried>,
         mut warnings: Vec<String>,
     ) -> Result<MixtureFit> {
-        warnings.extend(candidate.warnings);
+        let worse = self.worse_than_one(&candidate, alpha, tried.first())?;
+        warnings.extend(candidate.warnings.into_iter().chain(worse));
         let labels = labels(&candidate.model, self.rows, self.options.seed, self.observer)?;
         let (weights, relevant) = match &candidate.model {
             MixtureModel::Star(model) => {

@@ -383,7 +383,10 @@ fn divisor(plan: &MomentPlan, totals: &Totals) -> Result<f64> {
     if totals.lengths[2] > 0.0 {
         return Ok(totals.lengths[1]);
     }
-    Err(Error::data(Place::default(), "no document has three words or more, so there are no triples of words to learn from"))
+    Err(Error::data(
+        Place::default(),
+        "no document has three words or more, so there are no triples of words to learn from; use longer documents",
+    ))
 }
 
 fn scaled_first(plan: &MomentPlan, pairs: &PairMoment, factors: &[f64]) -> Vec<f64> {

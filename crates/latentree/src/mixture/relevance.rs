@@ -47,7 +47,7 @@ pub(crate) fn own_words_of_star(model: &LatentTree, most: usize) -> Result<Vec<V
     Ok((0..features.first().map_or(0, |it| it.values.len())).map(|component| top(&features, component, most, OWN)).collect())
 }
 
-/// The features of a star.
+/// The features of a star: what depends on its component.
 fn features_of_star(model: &LatentTree) -> Result<Vec<Feature>> {
     let root = model.rooted().roots[0];
     let Distribution::Discrete(prior) = model.distribution(root) else {
@@ -56,8 +56,11 @@ fn features_of_star(model: &LatentTree) -> Result<Vec<Feature>> {
     let weights = prior.values();
     let mut features = Vec::new();
     for variable in model.schema().variable_ixs() {
-        let columns = &model.schema().variable(variable).columns;
-        match model.distribution(model.node_of(variable)) {
+        let (columns, node) = (&model.schema().variable(variable).columns, model.node_of(variable));
+        if model.parent(node) != Some(root) {
+            continue;
+        }
+        match model.distribution(node) {
             Distribution::Discrete(table) => {
                 let rows: Vec<&[f64]> = table.rows().collect();
                 add_labels(model.schema(), columns[0].get(), &rows, weights, &mut features);

@@ -441,7 +441,12 @@ fn odd_tables_are_refused_or_told_of() {
         fit.warnings
     );
     let zeros = table(&vec![(vec![0.0, 0.0, 0.0], 1.0); 30], &Kind::Count, true);
-    assert!(message(&zeros, &options(1)).contains("no second moment"), "{}", message(&zeros, &options(1)));
+    assert!(message(&zeros, &options(2)).contains("no second moment"), "{}", message(&zeros, &options(2)));
+    let auto = MixtureOptions::new(NumberOfComponents::Auto);
+    for options in [options(1), auto] {
+        let fit = fit_mixture(&zeros, &options, &Silent).unwrap();
+        assert!(fit.weights.len() == 1 && fit.log_likelihood.is_finite(), "{fit:?}");
+    }
     assert!(message(&zeros, &options(1).family(MixtureFamily::SingleTopic)).contains("three words"));
     let short = table(
         &[(vec![1.0, 0.0, 0.0], 1.0), (vec![0.0, 0.0, 0.0], 1.0), (vec![3.0, 1.0, 0.0], 1.0), (vec![0.0, 2.0, 3.0], 1.0)],

@@ -30,6 +30,15 @@ pub struct ColumnSummary {
 }
 
 impl ColumnSummary {
+    /// Whether all present cells have the same value.
+    pub(crate) fn has_one_value(&self) -> bool {
+        match (&self.levels[..], self.range) {
+            ([], Some((low, high))) => low == high,
+            ([], None) => false,
+            (levels, _) => levels.iter().filter(|&&weight| weight > 0.0).count() == 1,
+        }
+    }
+
     /// Variance of the numbers, dividing by the weight.
     #[must_use]
     pub fn variance(&self) -> f64 {

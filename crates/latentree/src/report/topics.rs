@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::groups::{Group, Groups, SEPARATOR};
 use super::steps::{Steps, chain};
-use crate::data::{Rows, Schema};
+use crate::data::{Kind, Rows, Schema};
 use crate::error::{Error, Result};
 use crate::index::NodeIx;
 use crate::mixture::{own_words_of_star, own_words_of_topics, word_coherence};
@@ -112,7 +112,9 @@ impl TopicTable {
     /// [`Error::Query`] if the tree has no hidden states.
     pub fn of_tree(model: &LatentTree, n_topics: Option<usize>, n_words: usize) -> Result<Self> {
         if model.family() != Family::Discrete || model.hidden().next().is_none() {
-            return Err(Error::query("topics are hidden variables with states, and the model has none"));
+            return Err(Error::query(
+                "topics are hidden variables with states, and the model has none; learn one with hidden variables, or a mixture",
+            ));
         }
         let steps = Steps::new(model);
         let groups = Groups::of(model);
@@ -145,11 +147,26 @@ impl TopicTable {
         Ok(Self { topics: depth_first(topics) })
     }
 
+    /// Fails if no column can be a word.
+    ///
+    /// # Errors
+    /// [`Error::Query`] that names the models that have words.
+    pub fn check_words(schema: &Schema) -> Result<()> {
+        if schema.columns().iter().any(|column| matches!(column.kind, Kind::Binary { .. } | Kind::Count)) {
+            return Ok(());
+        }
+        Err(Error::query(
+            "the model has no words: topics need columns of counts, or of 0 and 1; learn a tree, a mixture or a hierarchy from \
+             such columns, or use `latentree topics` for text",
+        ))
+    }
+
     /// The topics of any model of columns: a tree, or a star with a topic for each state of its only hidden variable.
     ///
     /// # Errors
-    /// The same as for [`of_tree`](Self::of_tree) and [`of_star`](Self::of_star).
+    /// The same as for [`check_words`](Self::check_words), [`of_tree`](Self::of_tree) and [`of_star`](Self::of_star).
     pub fn of_model(model: &LatentTree, n_topics: Option<usize>, n_words: usize) -> Result<Self> {
+        Self::check_words(model.schema())?;
         let is_counts = |node: NodeIx| matches!(model.distribution(node), Distribution::Emission(Emission::Poisson { .. }));
         let mut hidden = model.hidden();
         match (hidden.next(), hidden.next()) {

@@ -282,8 +282,8 @@ pub(super) fn lowered_warning(mut lowered: Vec<String>) -> Vec<String> {
 }
 
 /// The joint table of two variables, scaled to their margins: with missing cells, the rows that have both variables have
-/// different margins.
-fn pair_table(sums: &[f64], left: &[f64], right: &[f64]) -> Vec<f64> {
+/// different margins, and labels may be absent from them. What scaling cannot correct is spread out independently.
+pub(super) fn pair_table(sums: &[f64], left: &[f64], right: &[f64]) -> Vec<f64> {
     let total: f64 = sums.iter().sum();
     let m = right.len();
     if total <= 0.0 {
@@ -304,6 +304,28 @@ fn pair_table(sums: &[f64], left: &[f64], right: &[f64]) -> Vec<f64> {
         }
         if off < 1e-15 {
             break;
+        }
+    }
+    // Scales down what is above its margin, and adds what is below (Altschuler, Weed and Rigollet, 2017).
+    let at_most = |wanted: f64, sum: f64| if sum > wanted { wanted / sum } else { 1.0 };
+    let mut short = vec![0.0; left.len()];
+    for (row, &p) in table.chunks_exact_mut(m).zip(left) {
+        let factor = at_most(p, row.iter().sum());
+        row.iter_mut().for_each(|cell| *cell *= factor);
+    }
+    let mut short_columns = vec![0.0; m];
+    for (column, &q) in right.iter().enumerate() {
+        let factor = at_most(q, table[column..].iter().step_by(m).sum());
+        table[column..].iter_mut().step_by(m).for_each(|cell| *cell *= factor);
+        short_columns[column] = (q - table[column..].iter().step_by(m).sum::<f64>()).max(0.0);
+    }
+    for (short, (row, &p)) in short.iter_mut().zip(table.chunks_exact(m).zip(left)) {
+        *short = (p - row.iter().sum::<f64>()).max(0.0);
+    }
+    let missing: f64 = short_columns.iter().sum();
+    if missing > 0.0 {
+        for (row, short) in table.chunks_exact_mut(m).zip(&short) {
+            row.iter_mut().zip(&short_columns).for_each(|(cell, column)| *cell += short * column / missing);
         }
     }
     table

@@ -18,7 +18,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::estimate::{Problem, SpectralFit, SpectralOptions, kept_share, pseudo_inverse};
+use super::estimate::{Problem, SpectralFit, SpectralOptions, kept_share, pair_table, pseudo_inverse};
 use super::linkers::{Linkers, Numbers, Rank};
 use super::model::{Parts, SpectralEdge, SpectralMethod, SpectralModel};
 use super::network::{End, Network};
@@ -41,10 +41,13 @@ const SINGULAR: f64 = 1e-9;
 /// Number of rows per pattern above which the table is accurate enough that no dimension is reserved for the constant.
 const ROWS_PER_PATTERN: f64 = 1e4;
 
+/// Minimum weight of complete rows if other rows are incomplete.
+const LEAST_COMPLETE: f64 = 10.0;
+
 /// Estimates a spectral model of a tree by hierarchical tensor decomposition. Distinct rows are kept in memory.
 ///
 /// # Errors
-/// The same as for [`spectral`](super::spectral()), and [`Error::Data`] if no row has all columns of a table to be split.
+/// The same as for [`spectral`](super::spectral()), and [`Error::Data`] if hardly any row has all columns of a table to be split.
 pub fn hierarchical(
     tree: &Tree,
     source: &mut dyn BatchSource,
@@ -99,11 +102,13 @@ pub(super) fn decompose(
     let marginals = splitter.numbers.shares().to_vec();
     let mut joints = vec![Vec::new(); network.joints.len()];
     let mut seen = vec![false; network.joints.len()];
+    let mut fewest = rows;
     for joint in 0..network.joints.len() {
         if !seen[joint] {
             let piece = piece_around(network, joint);
             piece.iter().for_each(|&joint| seen[joint] = true);
-            splitter.split(piece, &HashMap::new(), &mut joints)?;
+            fewest = fewest.min(splitter.check_complete(&splitter.columns_of(&piece, &HashMap::new()), pairs.weight)?);
+            splitter.split(piece, &HashMap::new(), &mut joints);
         }
     }
     let mut edges = Vec::with_capacity(network.edges.len());
@@ -123,7 +128,7 @@ pub(super) fn decompose(
             (None, [End::Variable(a), End::Variable(b)]) => SpectralEdge {
                 rank: 1,
                 link: Vec::new(),
-                labels: splitter.table(&[*a, *b])?.1,
+                labels: pair_table(&pairs.table(*a, *b), &marginals[*a], &marginals[*b]),
                 values: Vec::new(),
                 noise: 0.0,
                 summaries: Default::default(),
@@ -131,8 +136,14 @@ pub(super) fn decompose(
             (None, _) => unreachable!("all edges of joints are split"),
         });
     }
-    let warnings = super::estimate::lowered_warning(std::mem::take(&mut splitter.lowered));
+    let mut warnings = super::estimate::lowered_warning(std::mem::take(&mut splitter.lowered));
     let weight = pairs.weight;
+    if fewest < weight * (1.0 - 1e-9) {
+        warnings.push(format!(
+            "the hierarchical method uses complete rows only: {fewest} of {weight}, whose frequencies may differ from those of all \
+             rows; `parameters.method` spectral and moments+em use all rows"
+        ));
+    }
     let parts = Parts { method: SpectralMethod::Hierarchical, weight, marginals, joints, edges };
     let model = SpectralModel::new(Arc::clone(&problem.schema), problem.tree.clone(), parts, Provenance::default())?;
     Ok(SpectralFit { model, warnings })
@@ -222,7 +233,7 @@ impl Splitter<'_> {
     }
 
     /// Splits a piece until single joints are left; `cut` holds the linker beyond each edge that has already been cut.
-    fn split(&mut self, piece: Vec<usize>, cut: &HashMap<usize, usize>, joints: &mut [Vec<f64>]) -> Result<()> {
+    fn split(&mut self, piece: Vec<usize>, cut: &HashMap<usize, usize>, joints: &mut [Vec<f64>]) {
         if let [joint] = piece[..] {
             return self.finish(joint, cut, joints);
         }
@@ -249,19 +260,18 @@ impl Splitter<'_> {
         let End::Joint(beyond) = self.network.edges[edge][1] else { unreachable!("the edge is inside the piece") };
         let right = self.reached(beyond, edge, &inside);
         let sides = [self.columns_of(&left, cut), self.columns_of(&right, cut)];
-        let factor = self.factor(edge, &sides)?;
+        let factor = self.factor(edge, &sides);
         let linkers = factor.linkers;
         self.factors[edge] = Some(factor);
         for (side, part) in [left, right].into_iter().enumerate() {
             let mut cut = cut.clone();
             cut.insert(edge, linkers[1 - side]);
-            self.split(part, &cut, joints)?;
+            self.split(part, &cut, joints);
         }
-        Ok(())
     }
 
     /// The final tables: those of the variables at a joint, and that of the joint itself.
-    fn finish(&mut self, joint: usize, cut: &HashMap<usize, usize>, joints: &mut [Vec<f64>]) -> Result<()> {
+    fn finish(&mut self, joint: usize, cut: &HashMap<usize, usize>, joints: &mut [Vec<f64>]) {
         let mut cut = cut.clone();
         for edge in self.network.joints[joint] {
             if cut.contains_key(&edge) {
@@ -272,17 +282,17 @@ impl Splitter<'_> {
             let others = self.network.joints[joint].into_iter().filter(|&it| it != edge);
             let others: Vec<usize> = others.filter_map(|edge| self.column(edge, joint, &cut)).collect();
             let sides = if side == 0 { [others, vec![own]] } else { [vec![own], others] };
-            let mut factor = self.factor(edge, &sides)?;
+            let mut factor = self.factor(edge, &sides);
             // The variable's own factor: its labels with the linker on the joint's side.
             let linker = factor.linkers[side];
-            let (shape, cells) = self.table(&[own, linker])?;
+            let (shape, cells) = self.table(&[own, linker]);
             factor.labels = Matrix::new(shape[0], shape[1], cells).times(&factor.maps[side]).cells().to_vec();
             cut.insert(edge, own);
             self.factors[edge] = Some(factor);
         }
         let edges = self.network.joints[joint];
         let linkers = edges.map(|edge| cut[&edge]);
-        let (shape, mut cells) = self.table(&linkers)?;
+        let (shape, mut cells) = self.table(&linkers);
         // Maps the labels of each linker to a summary, one port after another. The first axis varies slowest and becomes the
         // fastest.
         let mut sizes = shape;
@@ -302,21 +312,29 @@ impl Splitter<'_> {
             sizes[2] = map.n_cols();
         }
         joints[joint] = cells;
-        Ok(())
     }
 
     /// The rows in which all of these columns are present, and their total weight.
-    fn complete(&self, columns: &[usize]) -> Result<(Vec<usize>, f64)> {
+    fn complete(&self, columns: &[usize]) -> (Vec<usize>, f64) {
         let n_labels = &self.problem.labels.n_labels;
         let is_complete = |row: &usize| columns.iter().all(|&it| usize::from(self.columns[it][*row]) < n_labels[it]);
         let rows: Vec<usize> = (0..self.weights.len()).filter(is_complete).collect();
-        let total: f64 = rows.iter().map(|&row| self.weights[row]).sum();
-        if total > 0.0 {
-            return Ok((rows, total));
+        let total = rows.iter().map(|&row| self.weights[row]).sum();
+        (rows, total)
+    }
+
+    /// The weight of the rows in which all columns of a piece are present. Fails if there are too few: all tables of the piece
+    /// have some of these columns.
+    fn check_complete(&self, columns: &[usize], weight: f64) -> Result<f64> {
+        let total = self.complete(columns).1;
+        if total > 0.0 && (total >= LEAST_COMPLETE || total >= weight * (1.0 - 1e-9)) {
+            return Ok(total);
         }
         let names: Vec<&str> = columns.iter().take(5).map(|&it| self.problem.schema.variables()[it].name.as_str()).collect();
         let problem = format!(
-            "no row has a value in all of {} columns ({}{}), which the hierarchical method needs; use `parameters.method` spectral",
+            "{} of {weight} rows have a value in all of {} columns ({}{}), and the hierarchical method uses only these; use \
+             `parameters.method` spectral or moments+em, or leave out columns with many missing cells",
+            if total > 0.0 { format!("only {total}") } else { "none".to_owned() },
             columns.len(),
             names.join(", "),
             if columns.len() > 5 { ", …" } else { "" }
@@ -325,8 +343,8 @@ impl Splitter<'_> {
     }
 
     /// The joint table of two or three columns, the last one varying fastest, and its shape.
-    fn table(&self, columns: &[usize]) -> Result<([usize; 3], Vec<f64>)> {
-        let (rows, total) = self.complete(columns)?;
+    fn table(&self, columns: &[usize]) -> ([usize; 3], Vec<f64>) {
+        let (rows, total) = self.complete(columns);
         let mut shape = [1; 3];
         shape.iter_mut().zip(columns).for_each(|(size, &column)| *size = self.problem.labels.n_labels[column]);
         let mut cells = vec![0.0; shape.iter().product()];
@@ -335,7 +353,7 @@ impl Splitter<'_> {
                 columns.iter().zip(&shape).fold(0, |at, (&column, &size)| at * size + usize::from(self.columns[column][row]));
             cells[at] += self.weights[row] / total;
         }
-        Ok((shape, cells))
+        (shape, cells)
     }
 
     /// The index of each row's pattern in some columns, and the number of patterns.
@@ -359,8 +377,8 @@ impl Splitter<'_> {
     }
 
     /// The linkers and M of an edge whose sides are these columns.
-    fn factor(&mut self, edge: usize, sides: &[Vec<usize>; 2]) -> Result<Factor> {
-        let (rows, total) = self.complete(&sides.concat())?;
+    fn factor(&mut self, edge: usize, sides: &[Vec<usize>; 2]) -> Factor {
+        let (rows, total) = self.complete(&sides.concat());
         let [left, right] = [0, 1].map(|side| &sides[side][..sides[side].len().min(CANDIDATES)]);
         let pairs = left.iter().flat_map(|&a| right.iter().map(move |&b| (a, b)));
         let linked = pairs.map(|(a, b)| ([a, b], self.numbers.linked(&[a], &[b], self.rank, self.rows)));
@@ -445,7 +463,7 @@ impl Splitter<'_> {
             false => self.with_unit_moments(linkers, [of_zero, of_one]),
         };
         let values = linked.spectrum.values.iter().take(16).copied().collect();
-        Ok(Factor { rank, linkers, maps, link, labels: Vec::new(), values, noise: linked.spectrum.noise })
+        Factor { rank, linkers, maps, link, labels: Vec::new(), values, noise: linked.spectrum.noise }
     }
 }
 

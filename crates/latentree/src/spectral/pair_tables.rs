@@ -72,6 +72,14 @@ impl PairTables {
         }
     }
 
+    /// The weights of all pairs of labels of two variables, with the label of `b` varying fastest.
+    pub(super) fn table(&self, a: usize, b: usize) -> Vec<f64> {
+        let n_labels = &self.plan.labels.n_labels;
+        let mut table = vec![0.0; n_labels[a] * n_labels[b]];
+        self.each(a, b, |x, y, weight| table[x * n_labels[b] + y] = weight);
+        table
+    }
+
     /// Fills the tables of all pairs; for tests with exact moments.
     #[cfg(test)]
     pub(super) fn fill(&mut self, mut table: impl FnMut(usize, usize) -> Vec<Vec<f64>>) {

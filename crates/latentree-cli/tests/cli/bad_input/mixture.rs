@@ -15,6 +15,18 @@ pub(super) fn cases() -> Vec<Case> {
         counts("no components", "mixture counts.csv -k 0 -o m.json").says(["--components", "from 1 to 1000"]),
         counts("many components", "mixture counts.csv -k 1001 -o m.json").says(["--components"]),
         counts("half a component", "mixture counts.csv -k 2.5 -o m.json").says(["--components", "auto"]),
+        counts("negative components", "mixture counts.csv -k -1 -o m.json").says(["--components", "from 1 to 1000"]),
+        counts("negative leaves", "cluster counts.csv --leaves -1 -o m.json").says(["--leaves", "from 1"]),
+        counts("EM of a spectral model", "learn counts.csv --kind *=categorical --parameters spectral --em-iterations 3 -o m.json")
+            .says(["--em-iterations", "moments+em"]),
+        counts("moments of a spectral model", "learn counts.csv --kind *=categorical --parameters hierarchical --decomposition tpm -o m.json")
+            .says(["--decomposition", "leave it out"]),
+        counts("distances of a chain", "learn counts.csv --structure chain --distance logdet -o m.json").says(["--distance", "--structure"]),
+        case("chain of two", "learn d.csv --structure chain -o m.json").file("d.csv", "a,b\n1,0\n0,1\n1,1\n").says(["three columns", "chow-liu"]),
+        case("incomplete rows", "learn d.csv --kind *=categorical --structure chain --parameters hierarchical -o m.json")
+            .file("d.csv", "a,b,c\n1,,0\n0,1,\n,1,0\n0,,1\n1,1,\n")
+            .says(["none of 5 rows", "--parameters spectral"]),
+        counts("bootstrap of a classifier", "learn counts.csv --target a --bootstrap 3 -o m.json").says(["--bootstrap", "--target"]),
         counts("components by name", "mixture counts.csv -k many -o m.json").says(["--components", "auto"]),
         counts("no output", "mixture counts.csv -k 2").says(["--output"]),
         counts("unknown family of mixtures", "mixture counts.csv -k 2 --family negative-binomial -o m.json").says(["--family", "single-topic"]),

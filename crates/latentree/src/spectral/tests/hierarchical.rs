@@ -108,7 +108,12 @@ fn rows_with_missing_cells_are_used_where_they_are_complete() {
     let rows = Inference::new(&truth).sample(4000, 1).unwrap();
     let holes = super::rows::with_missing(&rows, 0.1, 2);
     let options = SpectralOptions::new(Some(2));
-    let model = hierarchical(truth.tree(), &mut holes.source(), &options, &Silent).unwrap().model;
+    let fit = hierarchical(truth.tree(), &mut holes.source(), &options, &Silent).unwrap();
+    let batch = &holes.batches()[0];
+    let is_complete = |&row: &usize| (0..5).all(|column| !batch.number(row, crate::ColIx::new(column)).is_nan());
+    let told = format!("{} of 4000", (0..4000).filter(is_complete).count());
+    assert!(fit.warnings.len() == 1 && fit.warnings[0].contains(&told), "{told}: {:?}", fit.warnings);
+    let model = fit.model;
     let scores = Evaluator::new(&model).log_likelihood(&rows.batches()[0]).unwrap();
     let exact = Inference::new(&truth).log_likelihood(&rows.batches()[0]).unwrap();
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;

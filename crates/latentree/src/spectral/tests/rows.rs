@@ -6,12 +6,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::models::{chain, model_on, random_tree};
-use crate::data::{Batch, Block, ColumnData, Dataset, MISSING_CODE8};
+use crate::data::{Batch, Block, ColumnData, Dataset, Kind, MISSING_CODE8, Schema};
 use crate::inference::Inference;
 use crate::model::Provenance;
 use crate::moments::{Accumulator as _, fold};
 use crate::spectral::estimate::Problem;
-use crate::spectral::{Evaluator, Linkers, SpectralOptions, spectral};
+use crate::spectral::{Evaluator, Linkers, SpectralOptions, hierarchical, spectral};
+use crate::tree::Tree;
 use crate::{MemoryBudget, Silent};
 
 pub(super) fn with_missing(rows: &Dataset, share: f64, seed: u64) -> Dataset {
@@ -173,6 +174,44 @@ fn what_the_rows_do_not_support_is_lowered_or_refused() {
     thin.disconnect(leaf, h).unwrap();
     let refused = spectral(&thin, &mut rows.source(), &SpectralOptions::new(Some(2)), &Silent).unwrap_err();
     assert!(refused.to_string().contains("2 neighbours"), "{refused}");
+}
+
+#[test]
+fn marginals_of_a_pair_are_those_of_all_present_cells() {
+    // Missing for a reason: the third label of x has no y, and z is missing mostly where y is 1.
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let names = ["x", "y", "z"];
+    let schema = names.iter().fold(Schema::builder(), |schema, name| schema.scalar(*name, Kind::numbered(3)));
+    let mut columns = vec![Vec::new(); 3];
+    for _ in 0..400 {
+        let x: u8 = rng.random_range(0..3);
+        let y = if x == 2 { MISSING_CODE8 } else { x };
+        let z = if y == 1 && rng.random_bool(0.8) { MISSING_CODE8 } else { rng.random_range(0..3) };
+        columns.iter_mut().zip([x, y, z]).for_each(|(column, code)| column.push(code));
+    }
+    let shares: Vec<Vec<f64>> = (columns.iter())
+        .map(|column| {
+            let count = |label: u8| column.iter().filter(|&&code| code == label).count() as f64;
+            let present: f64 = (0..3).map(count).sum();
+            (0..3).map(|label| count(label) / present).collect()
+        })
+        .collect();
+    let columns = columns.into_iter().map(ColumnData::Codes8).collect();
+    let rows = Dataset::from_columns(Arc::new(schema.build().unwrap()), columns, None).unwrap();
+    let mut tree = Tree::new();
+    let nodes = names.map(|name| tree.add_observed(name).unwrap());
+    tree.connect(nodes[0], nodes[1], None).unwrap();
+    tree.connect(nodes[1], nodes[2], None).unwrap();
+    let options = SpectralOptions::new(Some(2));
+    for fit in [spectral, hierarchical] {
+        let fit = fit(&tree, &mut rows.source(), &options, &Silent).unwrap();
+        assert!(fit.warnings.is_empty(), "{:?}", fit.warnings);
+        let evaluator = Evaluator::new(&fit.model);
+        let answer = evaluator.query(&[None; 3], &[0, 1, 2]).unwrap();
+        for (own, share) in answer.distributions.iter().flatten().zip(shares.iter().flatten()) {
+            assert!((own - share).abs() < 1e-12, "{own} {share}");
+        }
+    }
 }
 
 #[test]

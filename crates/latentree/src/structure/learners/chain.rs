@@ -20,7 +20,8 @@ use crate::tree::{Edge, Node, Tree};
 /// ```
 pub fn chain(names: &[&str]) -> Result<Tree> {
     if names.len() < 3 {
-        return Err(Error::tree(format!("a chain needs three columns, and there are {}", names.len())));
+        let n = names.len();
+        return Err(Error::tree(format!("a chain needs three columns, and there are {n}; use `structure.learner` chow-liu")));
     }
     let n_hidden = names.len() - 2;
     let mut nodes: Vec<Node> = names.iter().map(|&name| Node { name: name.to_owned(), observed: true }).collect();
