@@ -518,9 +518,10 @@ pub(crate) struct CompareArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Format; topics writes the words of each topic of a model of words, one topic per line
+    /// Format; topics writes the words of each topic of a model of words, one topic per line [default: that of the output file's
+    /// extension]
     #[arg(long, value_parser = export_formats())]
-    pub(crate) format: String,
+    pub(crate) format: Option<String>,
     /// Output file
     #[arg(short, long, value_name = "OUT", default_value = "-")]
     pub(crate) output: PathBuf,

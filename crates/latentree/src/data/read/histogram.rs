@@ -34,8 +34,8 @@ pub(super) fn look(values: &[(f64, u64)]) -> Look {
     }
 }
 
-/// Whether whole numbers may be counts: small on average, and neither far more dispersed than Poisson variables nor clearly less. Years, ages,
-/// incomes, scores and populations are not.
+/// Whether whole numbers may be counts: small on average, and neither far more dispersed than Poisson variables nor clearly less.
+/// Years, ages, incomes, scores and populations are not.
 pub(super) fn varies_as_counts(values: &[(f64, u64)]) -> bool {
     const MAX_MEAN: f64 = 25.0;
     const MAX_DISPERSION: f64 = 30.0;
