@@ -114,11 +114,16 @@ impl PairMoments {
         self.feature_variance_beside(i, self.scalar_feature(i)?, j)
     }
 
-    /// The same for a feature of a column of labels; that of a number must be the value itself.
+    /// Mean of a feature of column `i`, over the rows where `j` is present; of a number less its [`shift`](Self::shift).
+    pub(crate) fn feature_mean_beside(&self, i: ColIx, feature: usize, j: ColIx) -> f64 {
+        self.feature_sum(i, feature, j) / self.pair_weight(i, j)
+    }
+
+    /// The variance of a feature of a column of labels; that of a number must be the value itself.
     pub(crate) fn feature_variance_beside(&self, i: ColIx, feature: usize, j: ColIx) -> Option<f64> {
         let column = &self.layout.columns[i.get()];
         if column.map != Map::Powers {
-            let share = self.feature_sum(i, feature, j) / self.pair_weight(i, j);
+            let share = self.feature_mean_beside(i, feature, j);
             return Some((share * (1.0 - share)).max(0.0)).filter(|it| it.is_finite());
         }
         let Some(slot) = self.layout.missing_slot(j.get()) else { return self.variance(i) };
