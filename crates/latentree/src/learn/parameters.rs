@@ -70,8 +70,10 @@ pub(super) fn discrete(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> R
     let start = match (run.options.em.start, run.options.parameters.method) {
         (Some(start), _) => start,
         (None, ParameterMethod::Em) => EmStart::LatentClass,
-        // Third moments do not determine a hidden node between two others, which a given tree may have.
-        (None, ParameterMethod::Auto | ParameterMethod::MomentsAndEm) if has_slender_node(tree) => EmStart::LatentClass,
+        // Moments do not determine a hidden node between two others. One whose number of states is given is meant to be there.
+        (None, ParameterMethod::Auto | ParameterMethod::MomentsAndEm) if states.iter().any(|it| tree.degree(it.0) < 3) => {
+            EmStart::LatentClass
+        }
         (None, _) => EmStart::Moments,
     };
     // A given tree is kept unchanged, regardless of the size of its tables.
@@ -112,11 +114,6 @@ pub(super) fn discrete(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> R
         EmStart::LatentClass => fit(run, Start::LatentClass { restarts, seed }, evidence, unfilled),
         EmStart::Random => fit(run, Start::Random { restarts, seed }, evidence, unfilled),
     }
-}
-
-/// Returns whether a hidden node has fewer than three neighbours.
-fn has_slender_node(tree: &Tree) -> bool {
-    tree.node_ixs().any(|node| !tree.is_observed(node) && tree.degree(node) < 3)
 }
 
 /// The parameters of a Gaussian tree by EM, started from edge lengths if known, otherwise at random.

@@ -143,8 +143,8 @@ fn a_hidden_node_between_two_others_is_fitted_by_em() {
     tree.connect(h1, between, None).unwrap();
     tree.connect(between, h2, None).unwrap();
     let fit = |method: &str| {
-        let learning = Learning::with_options(options(&[("parameters.method", json!(method))])).tree(Some(tree.clone()));
-        learning.run(Source::Rows(&rows), &Silent)
+        let given = [("parameters.method", json!(method)), ("parameters.states", json!({"h3": 2}))];
+        Learning::with_options(options(&given)).tree(Some(tree.clone())).run(Source::Rows(&rows), &Silent)
     };
     let learned = fit("auto").unwrap();
     assert_eq!(learned.tree().n_hidden(), 3);
