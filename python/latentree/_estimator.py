@@ -85,7 +85,8 @@ class LatentTree(TreeViews, TransformerMixin, DensityMixin, BaseEstimator):
         How to treat labels that were not present during ``fit``: ``"missing"`` treats their cells as missing, with a warning that
         counts and lists them; ``"error"`` raises an error.
     tree : str, path, LatentTree or networkx graph, optional
-        Keep this tree (Newick text, or a file with a tree or a model) and learn only its parameters.
+        Keep this tree (Newick text, or a file with a tree or a model) and learn only its parameters. Hidden variables have as many
+        states as in the model, unless ``n_states`` or ``states`` say otherwise.
     distance : str, default="auto"
         Distance between columns: ``auto``, ``gaussian``, ``logdet``, ``multivariate``, ``symmetric`` or ``canonical``.
     significance : float, default=2.0

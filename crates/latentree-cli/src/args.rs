@@ -518,10 +518,10 @@ pub(crate) struct CompareArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Format. linkage is the matrix of SciPy's dendrogram and fcluster, in which separate trees are joined above all other
-    /// heights; topics writes the words of each topic of a model of words, one topic per line
+    /// Format [default: that of the output file's extension]. linkage is the matrix of SciPy's dendrogram and fcluster, in which
+    /// separate trees are joined above all other heights; topics writes the words of each topic of a model of words, one topic per line
     #[arg(long, value_parser = export_formats())]
-    pub(crate) format: String,
+    pub(crate) format: Option<String>,
     /// Output file
     #[arg(short, long, value_name = "OUT", default_value = "-")]
     pub(crate) output: PathBuf,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use latentree::data::{LookOptions, Reading, RecordBatches, Rows as _, Schema};
-use latentree::learn::{Source, Validation, tree_over};
+use latentree::learn::{Source, Validation};
 use latentree::moments::{Accumulator as _, Sample, fold};
 use latentree::passes::task;
 use pyo3::exceptions::PyValueError;
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::{guarded, to_python, with_python_names};
-use crate::learn::{finish, learning, read_tree};
+use crate::learn::{finish, learning, read_tree_file};
 use crate::model::Model;
 use crate::table::Table;
 use crate::worker;
@@ -87,7 +87,7 @@ pub(crate) fn learn_remote(
     display: Option<Py<PyAny>>,
 ) -> PyResult<(Model, String, Vec<String>)> {
     let mut learning = guarded(|| learning(options))?;
-    let tree = guarded(|| tree.map(|text| read_tree(text).map_err(to_python)).transpose())?;
+    let tree = guarded(|| tree.map(|text| read_tree_file(text).map_err(to_python)).transpose())?;
     let schema = schema.map(read_schema).transpose()?;
     let callbacks: Vec<Py<PyAny>> = [Some(run), validation].into_iter().flatten().map(|it| it.clone().unbind()).collect();
     let has_validation = validation.is_some();
@@ -103,7 +103,7 @@ pub(crate) fn learn_remote(
             }
         };
         if let Some(tree) = tree {
-            learning = learning.tree(Some(tree_over(&tree, &reading.schema)?));
+            learning = learning.tree_of(&tree, &reading.schema)?;
         }
         if has_validation {
             let rows = task::rows(|task: &[u8]| ask(1, task), reading.clone(), None);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use latentree::MemoryBudget;
 use latentree::distance::DistanceMatrix;
+use latentree::format::ModelFile;
 use latentree::learn::{LearnOptions, Learned, Learning, Source, tree_over};
 use latentree::tree::{Observed, Tree};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
@@ -111,12 +112,12 @@ pub(crate) fn learn(
     display: Option<Py<PyAny>>,
 ) -> PyResult<(Model, String)> {
     let mut learning = guarded(|| learning(options))?;
-    let tree = guarded(|| tree.map(|text| read_tree(text).map_err(to_python)).transpose())?;
+    let tree = guarded(|| tree.map(|text| read_tree_file(text).map_err(to_python)).transpose())?;
     let learned = if let Ok(table) = source.cast::<Table>() {
         let dataset = Arc::clone(&table.get().dataset);
         worker::run(py, n_jobs, display.as_ref(), move |progress| {
             if let Some(tree) = tree {
-                learning = learning.tree(Some(tree_over(&tree, dataset.schema())?));
+                learning = learning.tree_of(&tree, dataset.schema())?;
             }
             learning.run(Source::Rows(&*dataset), progress)
         })?
@@ -124,7 +125,7 @@ pub(crate) fn learn(
         let sums = moments.get().sums()?;
         worker::run(py, n_jobs, display.as_ref(), move |progress| {
             if let Some(tree) = tree {
-                learning = learning.tree(Some(tree_over(&tree, sums.pairs.schema())?));
+                learning = learning.tree(Some(tree_over(tree.tree(), sums.pairs.schema())?));
             }
             learning.run(sums.source(), progress)
         })?
@@ -166,6 +167,11 @@ pub(crate) fn learn_distances(
     })?;
     let learned = worker::run(py, n_jobs, display.as_ref(), move |progress| learning.run(Source::Distances(matrix), progress))?;
     Ok(finish(learned))
+}
+
+/// The model of a JSON text, or the tree of any text that has one.
+pub(crate) fn read_tree_file(text: &str) -> latentree::Result<ModelFile> {
+    ModelFile::read_from(text.as_bytes()).or_else(|_| read_tree(text).map(ModelFile::from))
 }
 
 /// A tree from Newick text, or from the JSON of a tree or model.

@@ -7,7 +7,7 @@ use latentree::classifier::{Classifier, FoldResult, Results, best, without_colum
 use latentree::data::{BatchSource, Dataset, Value};
 use latentree::format::Format;
 use latentree::learn::Learning;
-use latentree::{ColIx, Error, Observer, Result};
+use latentree::{ColIx, Error, Observer, Result, counted};
 use serde_json::{Value as Json, json};
 
 use super::files::Files;
@@ -61,7 +61,8 @@ pub(super) fn learn(args: &LearnArgs, target: &str, learning: Learning, printer:
     };
     let learned = Classifier::learn(&rows, target, &learning, printer).map_err(|error| error.in_file(path))?;
     if learned.dropped > 0 {
-        printer.note(&format!("{} rows have no label in {target:?} and were dropped", learned.dropped));
+        let (have, were) = if learned.dropped == 1 { ("has", "was") } else { ("have", "were") };
+        printer.note(&format!("{} {have} no label in {target:?} and {were} dropped", counted(learned.dropped, "row")));
     }
     let classifier = &learned.classifier;
     let training = classifier.evaluate(&rows, None)?;
@@ -211,7 +212,9 @@ pub(crate) fn run(args: &ClassifyArgs, printer: &Printer) -> Result<(), Failure>
     }
     if !absent.is_empty() {
         let names = absent.iter().take(5).copied().collect::<Vec<_>>().join(", ");
-        printer.note(&format!("{} columns of the classifier are not in the data and count as missing: {names}", absent.len()));
+        let (are, count) = if absent.len() == 1 { ("is", "counts") } else { ("are", "count") };
+        let columns = counted(absent.len(), "column");
+        printer.note(&format!("{columns} of the classifier {are} not in the data and {count} as missing: {names}"));
     }
     let classifying = classifier.classifying(Some(&priors))?;
     let columns: Vec<String> =
@@ -249,9 +252,10 @@ pub(crate) fn run(args: &ClassifyArgs, printer: &Printer) -> Result<(), Failure>
         json["confusion"] = json!(results.confusion);
     }
     printer.result(&json, |out| {
-        writeln!(out, "labels of {rows} rows written to {}", args.output.display())?;
+        writeln!(out, "labels of {} written to {}", counted(rows, "row"), args.output.display())?;
         if results.rows() > 0 {
-            writeln!(out, "accuracy  {:.4} of {} rows with a label", results.accuracy(), results.rows())?;
+            let rows = counted(results.rows(), "row");
+            writeln!(out, "accuracy  {:.4} of {rows} with a label", results.accuracy())?;
             writeln!(out, "\nrows of each label (down) that were given each label (across)")?;
             write_confusion(out, labels, &results)?;
         }

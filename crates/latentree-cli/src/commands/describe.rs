@@ -142,7 +142,7 @@ fn variable_row(summary: &Summary, variable: VarIx) -> Vec<String> {
     let it = schema.variable(variable);
     let missing: u64 = it.columns.iter().map(|column| summary.columns()[column.get()].missing).sum();
     let (kind, values) = if it.is_group {
-        ("group".to_owned(), format!("{} columns", it.columns.len()))
+        ("group".to_owned(), counted(it.columns.len(), "column"))
     } else {
         let column = schema.column(it.columns[0]);
         (column.kind.name().to_owned(), values_text(column, &summary.columns()[it.columns[0].get()]))

@@ -87,6 +87,9 @@ fn show_group(model: &LatentTree, groups: &Groups, of: &str, found: &Goodness, p
 fn write_fit(out: &mut dyn Write, found: &Goodness) -> io::Result<()> {
     writeln!(out, "observed variables   {}", found.observed)?;
     writeln!(out, "hidden variables     {}", found.hidden)?;
+    if found.trees > 1 {
+        writeln!(out, "trees                {}", found.trees)?;
+    }
     writeln!(out, "free parameters      {}", found.free_parameters)?;
     if let Some(fit) = &found.fit {
         let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);

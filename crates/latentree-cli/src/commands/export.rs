@@ -1,4 +1,6 @@
-//! `export MODEL --format F -o OUT`: converts a model to another format.
+//! `export MODEL [--format F] -o OUT`: converts a model to another format.
+
+use std::path::Path;
 
 use latentree::format::{Format, ModelFile, OtherModel, View, export, export_note};
 use latentree::report::TopicTable;
@@ -13,10 +15,11 @@ use crate::printer::Printer;
 
 pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
     Files::new().input("MODEL", &args.model.model).output("-o", &args.output).check()?;
-    if args.format == "topics" {
-        return topic_lines(args, printer);
-    }
-    let format: Format = args.format.parse()?;
+    let format = match args.format.as_deref() {
+        Some("topics") => return topic_lines(args, printer),
+        Some(format) => format.parse()?,
+        None => format_of(&args.output)?,
+    };
     format.check_path(&args.output)?;
     if let Some(other) = OtherModel::read(&args.model.model)? {
         return super::other_models::export_model(&other, args, format, printer);
@@ -32,10 +35,16 @@ pub(crate) fn run(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
         printer.note(&note);
     }
     if !is_stream(&args.output) {
-        let json = json!({"format": args.format, "nodes": file.tree().n_nodes()});
-        printer.result(&json, |out| writeln!(out, "{} written to {}", args.format, args.output.display()))?;
+        let json = json!({"format": format.name(), "nodes": file.tree().n_nodes()});
+        printer.result(&json, |out| writeln!(out, "{} written to {}", format.name(), args.output.display()))?;
     }
     Ok(())
+}
+
+/// The format of the output's extension.
+fn format_of(output: &Path) -> Result<Format> {
+    let problem = "say which format, or name an output file whose extension does, such as -o tree.nwk";
+    Format::by_ending(output).ok_or_else(|| Error::option("--format", problem))
 }
 
 /// Words of a topic that are written.
@@ -59,10 +68,9 @@ fn topic_lines(args: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
         out.write_all(lines.as_bytes()).map_err(Error::io("write", &args.output))
     })?;
     if !is_stream(&args.output) {
-        let json = json!({"format": args.format, "topics": topics.topics().len()});
-        printer.result(&json, |out| {
-            writeln!(out, "{} written to {}", counted(topics.topics().len(), "topic"), args.output.display())
-        })?;
+        let n_topics = topics.topics().len();
+        let json = json!({"format": "topics", "topics": n_topics});
+        printer.result(&json, |out| writeln!(out, "{} written to {}", counted(n_topics, "topic"), args.output.display()))?;
     }
     Ok(())
 }

@@ -22,9 +22,10 @@ pub(crate) fn write(out: &mut dyn Write, model: &LatentTree, groups: &Groups, pa
     if n_finer > 0 {
         let path = path.map_or_else(|| "MODEL".to_owned(), |path| path.display().to_string());
         let first = groups.broad().next().map_or("NAME", |group| &group.name);
+        let are = if n_finer == 1 { "group is" } else { "groups are" };
         writeln!(
             out,
-            "\n{n_finer} finer groups are inside them: latentree describe {path} --of {} shows those of one,",
+            "\n{n_finer} finer {are} inside them: latentree describe {path} --of {} shows those of one,",
             clean(first)
         )?;
         writeln!(out, "latentree report {path} -o page.html all of them")?;

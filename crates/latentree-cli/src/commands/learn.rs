@@ -19,7 +19,7 @@ use serde_json::json;
 use super::distances::MOMENTS_ARE_READ;
 use super::files::Files;
 use super::report::{shown_name, write_page};
-use super::simulate::read_tree;
+use super::simulate::read_tree_file;
 use super::{check_page, is_stream, memory, note_unseen, open_data_once, open_model_file, read_options, refuse_reading};
 use crate::Failure;
 use crate::args::LearnArgs;
@@ -86,9 +86,9 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
     let is_kept = args.options.get("structure.learner").is_none() && !args.reset.iter().any(|it| it == "tree");
     let given =
         from.as_ref().filter(|file| is_kept && file.provenance().options.get("structure").is_some_and(|name| name == "given"));
-    let given = given.and_then(|file| Some((args.from.as_ref()?, file.tree().clone())));
+    let given = given.and_then(|file| Some((args.from.as_ref()?, ModelFile::from(file.tree().clone()))));
     let tree = match &args.tree {
-        Some(file) => Some((file, read_tree(file, &[])?)),
+        Some(file) => Some((file, read_tree_file(file, &[])?)),
         None => given,
     };
     let tree_file = tree.as_ref().map(|(file, _)| (*file).clone());
@@ -98,7 +98,12 @@ pub(crate) fn run(args: &LearnArgs, seed: Option<u64>, printer: &Printer) -> Res
             Opened::Moments(moments) => moments.pairs.schema(),
             Opened::Distances(_) => return Err(Error::option("--tree", "it needs data to learn its parameters from").into()),
         };
-        learning = learning.tree(Some(tree_over(&tree, schema).map_err(|error| error.in_file(file))?));
+        // Moments were collected for numbers of states of their own.
+        let fitting = match &opened {
+            Opened::Rows(_) => learning.tree_of(&tree, schema),
+            _ => tree_over(tree.tree(), schema).map(|tree| learning.tree(Some(tree))),
+        };
+        learning = fitting.map_err(|error| error.in_file(file))?;
     }
     let mut unseen = Unseen::default();
     match (&validation_file, &opened) {

@@ -74,7 +74,8 @@ pub(super) fn infer(model: &OtherModel, args: &InferArgs, seed: u64, printer: &P
     }
     let json = json!({"rows": rows, "columns": columns, "impossible_rows": 0, "unseen": unseen, "warnings": []});
     printer.result(&json, |out| {
-        writeln!(out, "{} of {} columns written to {}", counted(rows, "row"), columns.len() + 1, args.output.display())
+        let columns = counted(columns.len() + 1, "column");
+        writeln!(out, "{} of {columns} written to {}", counted(rows, "row"), args.output.display())
     })?;
     Ok(())
 }
@@ -189,8 +190,8 @@ pub(super) fn export_model(model: &OtherModel, args: &ExportArgs, format: Format
         _ => 0,
     };
     if !is_stream(&args.output) {
-        let json = json!({"format": args.format, "nodes": n_nodes});
-        printer.result(&json, |out| writeln!(out, "{} written to {}", args.format, args.output.display()))?;
+        let json = json!({"format": format.name(), "nodes": n_nodes});
+        printer.result(&json, |out| writeln!(out, "{} written to {}", format.name(), args.output.display()))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use latentree::file::AtomicWriter;
-use latentree::format::{Format, render};
+use latentree::format::{Format, ModelFile, render};
 use latentree::simulate::{ParameterFamily, Shape, Simulation};
 use latentree::tree::{Observed, Tree};
 use latentree::{Error, Place, Result, counted};
@@ -104,8 +104,13 @@ pub(crate) fn is_newick(path: &Path) -> bool {
 
 /// Reads a tree from Newick, or from a model or tree file.
 pub(crate) fn read_tree(path: &Path, hidden: &[String]) -> Result<Tree> {
+    Ok(read_tree_file(path, hidden)?.tree().clone())
+}
+
+/// The same, with the model if the file has one.
+pub(crate) fn read_tree_file(path: &Path, hidden: &[String]) -> Result<ModelFile> {
     if !is_newick(path) {
-        return Ok(open_model_file(path, hidden, None)?.tree().clone());
+        return open_model_file(path, hidden, None);
     }
     let mut bytes = Vec::new();
     latentree::file::open(path)?.take(MAX_NEWICK + 1).read_to_end(&mut bytes).map_err(Error::io("read", path))?;
@@ -114,5 +119,5 @@ pub(crate) fn read_tree(path: &Path, hidden: &[String]) -> Result<Tree> {
         return Err(fault(format!("larger than {} MiB, the limit of a tree file", MAX_NEWICK >> 20)));
     }
     let text = String::from_utf8(bytes).map_err(|_| fault("not UTF-8 text".to_owned()))?;
-    Tree::from_newick(&text, &Observed::LeavesOnly).map_err(|error| error.in_file(path))
+    Tree::from_newick(&text, &Observed::LeavesOnly).map(ModelFile::from).map_err(|error| error.in_file(path))
 }

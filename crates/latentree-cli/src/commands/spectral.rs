@@ -2,7 +2,7 @@
 
 use latentree::data::{BatchSource, Reader, TableWriter, Value, WeightScale};
 use latentree::spectral::{Evaluator, SpectralModel, SpectralScore};
-use latentree::{Error, Observer, Result, VarIx};
+use latentree::{Error, Observer, Result, VarIx, counted};
 use serde_json::{Map, json};
 
 use super::infer::column_name;
@@ -195,7 +195,8 @@ pub(super) fn impute(args: &InferArgs, model: &SpectralModel, mut reader: Reader
     }
     let json = json!({"rows": rows, "columns": columns, "clipped": clipped, "unseen": unseen});
     printer.result(&json, |out| {
-        writeln!(out, "{rows} rows with {} columns written to {}", columns.len(), args.output.display())?;
+        let columns = counted(columns.len(), "column");
+        writeln!(out, "{} with {columns} written to {}", counted(rows, "row"), args.output.display())?;
         if clipped > 0 {
             writeln!(out, "{clipped} estimates were not positive, and count as zero")?;
         }
@@ -240,7 +241,7 @@ pub(super) fn describe(args: &DescribeArgs, model: &SpectralModel, printer: &Pri
     printer.result(&json, |out| {
         writeln!(out, "model                {}, without hidden states", model.method().name())?;
         if let Some(rows) = model.provenance().rows {
-            writeln!(out, "learned from         {rows} rows")?;
+            writeln!(out, "learned from         {}", counted(rows, "row"))?;
         }
         writeln!(out, "observed variables   {}", tree.n_observed())?;
         writeln!(out, "hidden nodes         {}", tree.n_hidden())?;

@@ -263,6 +263,10 @@ fn exports_compare_as_the_same_and_answer_the_same() {
         }
     }
     folder.succeed("export clinic.truth.json --format newick -o m.nwk");
+    folder.succeed("export clinic.truth.json -o by_ending.nwk");
+    assert_eq!(folder.text("by_ending.nwk"), folder.text("m.nwk"));
+    let unnamed = folder.run("export clinic.truth.json");
+    assert!(unnamed.code == Some(2) && unnamed.stderr.contains("--format"), "{}", unnamed.stderr);
     let json = folder.json("compare clinic.truth.json m.nwk");
     assert_eq!((&json["same_structure"], &json["robinson_foulds"]), (&json!(true), &json!(0)));
     assert_eq!(folder.succeed("export clinic.truth.json --format json"), folder.text("clinic.truth.json"));

@@ -54,9 +54,9 @@ impl Classifier {
         for (label, mut rows) in labels.iter().zip(of_label) {
             if !rows.is_empty() && rows.len() < n_folds {
                 let problem = format!(
-                    "label {:?} has {} rows, fewer than {n_folds} folds; use fewer, or leave its rows out",
+                    "label {:?} has {}, fewer than {n_folds} folds; use fewer, or leave its rows out",
                     Shortened(label),
-                    rows.len()
+                    crate::counted(rows.len(), "row")
                 );
                 return Err(Error::option("learn.folds", problem));
             }

@@ -89,7 +89,9 @@ impl Policy {
         if rows >= self.least_rows {
             return Ok(());
         }
-        Err(refused(format!("there are {rows} rows, and the policy asks for at least {}", self.least_rows)))
+        let are = if rows == 1 { "is" } else { "are" };
+        let rows = crate::counted(rows, "row");
+        Err(refused(format!("there {are} {rows}, and the policy asks for at least {}", self.least_rows)))
     }
 
     /// Replaces small counts of the pass by zeros, and returns how many there were.

@@ -259,8 +259,8 @@ pub fn clusters_to_text(model: &ClusterTree) -> String {
     let mut open = vec![(0, 0)];
     while let Some((ix, depth)) = open.pop() {
         let node = &model.nodes()[ix];
-        let _ =
-            writeln!(text, "{:indent$}{}  {} rows  {}", "", node.name, node.size, node.relevant.join(", "), indent = 2 * depth);
+        let rows = crate::counted(node.size, "row");
+        let _ = writeln!(text, "{:indent$}{}  {rows}  {}", "", node.name, node.relevant.join(", "), indent = 2 * depth);
         if let Some([first, second]) = node.children {
             open.push((second, depth + 1));
             open.push((first, depth + 1));

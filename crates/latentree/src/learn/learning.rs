@@ -4,8 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::LearnOptions;
-use crate::data::{Dataset, Rows, WeightKind};
+use crate::data::{Dataset, Rows, Schema, WeightKind};
 use crate::distance::{DistanceMatrix, DistanceOptions};
+use crate::error::Result;
+use crate::format::ModelFile;
 use crate::memory::MemoryBudget;
 use crate::moments::PairMoments;
 use crate::parameters::em::EmStart;
@@ -141,6 +143,22 @@ impl Learning {
     pub fn tree(mut self, tree: Option<Tree>) -> Self {
         self.tree = tree;
         self
+    }
+
+    /// Keeps the tree of a model or of a tree file, as [`tree`](Self::tree) does, and the model's numbers of hidden states unless options say
+    /// otherwise. Options that are set later replace these numbers.
+    ///
+    /// # Errors
+    /// [`Error::Tree`](crate::Error::Tree) if the observed nodes are not exactly the variables of the schema.
+    pub fn tree_of(mut self, file: &ModelFile, schema: &Schema) -> Result<Self> {
+        self.tree = Some(super::tree_over(file.tree(), schema)?);
+        if let ModelFile::LatentTree(model) = file
+            && self.options.takes_states_of_model(self.has_validation())
+        {
+            let states = model.hidden().filter_map(|node| Some((model.tree().name(node).to_owned(), model.n_states(node)?)));
+            self.options.parameters.states.fill(states);
+        }
+        Ok(self)
     }
 
     /// The method for the parameters.

@@ -7,7 +7,7 @@ use crate::data::WeightKind;
 use crate::distance::DistanceOptions;
 use crate::error::{Error, Result};
 use crate::parameters::em::EmOptions;
-use crate::parameters::{HiddenStates, ParameterMethod, ParameterOptions};
+use crate::parameters::{Alignment, HiddenStates, ParameterMethod, ParameterOptions};
 use crate::selection::{Criterion, Effort, SelectionOptions};
 use crate::structure::{LearnerName, StructureOptions};
 
@@ -200,6 +200,16 @@ impl LearnOptions {
             && self.selection.effort != Some(Effort::Quick)
             && self.em.start.is_none()
             && [ParameterMethod::Auto, ParameterMethod::Em, ParameterMethod::MomentsAndEm].contains(&self.parameters.method)
+    }
+
+    /// Returns whether a given model may say how many states its hidden nodes have: no number is asked for or searched for.
+    pub(super) fn takes_states_of_model(&self, has_validation: bool) -> bool {
+        let method = self.parameters.method;
+        self.parameters.hidden_states == HiddenStates::Unset
+            && self.parameters.alignment == Alignment::Linear
+            && !method.is_spectral()
+            && ![ParameterMethod::Distances, ParameterMethod::None].contains(&method)
+            && self.criterion(has_validation, true).is_none()
     }
 
     /// Returns whether the learner scores candidates on rows.

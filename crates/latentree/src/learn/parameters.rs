@@ -70,6 +70,8 @@ pub(super) fn discrete(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> R
     let start = match (run.options.em.start, run.options.parameters.method) {
         (Some(start), _) => start,
         (None, ParameterMethod::Em) => EmStart::LatentClass,
+        // Moments may identify fewer states than are given, and no hidden node between two others.
+        (None, ParameterMethod::Auto) if !states.is_empty() => EmStart::LatentClass,
         (None, _) => EmStart::Moments,
     };
     // A given tree is kept unchanged, regardless of the size of its tables.

@@ -43,7 +43,7 @@ pub struct PoorPair {
     pub first: String,
     /// The other.
     pub second: String,
-    /// The label of the first column that it is about; none of a number.
+    /// The label of the first column that it is about; none of a number, and of a column of 0 and 1, where it is 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_value: Option<String>,
     /// The label of the second column that it is about.
@@ -65,7 +65,7 @@ impl PoorPair {
     #[must_use]
     pub fn text(&self) -> String {
         let side = |name: &str, value: &Option<String>| match value.as_deref() {
-            None | Some("1") => name.to_owned(),
+            None => name.to_owned(),
             Some(value) => format!("{name}={value}"),
         };
         let sides = format!("{} and {}", side(&self.first, &self.first_value), side(&self.second, &self.second_value));

@@ -154,7 +154,10 @@ fn check(tree: &Tree, schema: &Schema, variable_of: &[Option<usize>], k: usize) 
     for node in tree.node_ixs() {
         let Some(variable) = variable_of[node.get()] else {
             if tree.degree(node) < 3 {
-                let problem = format!("hidden node {} has fewer than three neighbours and is not identifiable", tree.name(node));
+                let problem = format!(
+                    "hidden node {} has fewer than three neighbours, which moments do not determine; fit it by EM (`parameters.method` em)",
+                    tree.name(node)
+                );
                 return Err(Error::tree(problem));
             }
             labels.push(k);

@@ -289,7 +289,10 @@ impl<'a> Problem<'a> {
                 return Err(Error::option("hidden states", format!("{n_states} is fewer than two (node {})", tree.name(node))));
             }
             if tree.degree(node) < 3 {
-                let problem = format!("hidden node {} has fewer than three neighbours and is not identifiable", tree.name(node));
+                let problem = format!(
+                    "hidden node {} has fewer than three neighbours, which moments do not determine; fit it by EM (`parameters.method` em)",
+                    tree.name(node)
+                );
                 return Err(Error::tree(problem));
             }
             views.push(Views::new(&tree, node, n_states, &variable_of, &coordinates, most));

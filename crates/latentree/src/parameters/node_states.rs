@@ -23,6 +23,13 @@ impl NodeStates {
         self.0.is_empty()
     }
 
+    /// Adds numbers for nodes that are not named, leaving out those that nothing can be asked for.
+    pub(crate) fn fill(&mut self, others: impl Iterator<Item = (String, usize)>) {
+        for (name, n_states) in others.filter(|it| (2..=limits::MAX_HIDDEN_STATES).contains(&it.1)) {
+            self.0.entry(name).or_insert(n_states);
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         self.0.values().try_for_each(|&n_states| limits::check("parameters.states", n_states, 2..=limits::MAX_HIDDEN_STATES))
     }

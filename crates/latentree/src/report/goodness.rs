@@ -111,6 +111,8 @@ pub struct Goodness {
     pub observed: usize,
     /// Number of hidden variables.
     pub hidden: usize,
+    /// Number of separate trees; variables that stand alone are trees, too.
+    pub trees: usize,
     /// Exact number of free parameters.
     pub free_parameters: usize,
     /// The fit to the rows, if there are any.
@@ -173,6 +175,7 @@ pub fn goodness(
     Ok(Goodness {
         observed: tree.n_observed(),
         hidden: tree.n_hidden(),
+        trees: tree.n_components(),
         free_parameters: model.n_free_parameters(),
         fit,
         edges: edges(model),

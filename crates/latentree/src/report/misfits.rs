@@ -4,10 +4,15 @@
 //! `z = (O − E) / √(N p (1 − p))`. If one of the columns is a number, correlations are compared by Fisher's
 //! `z = (artanh r − artanh ρ) √(N − 3)`. The model's values are exact: from each column, `E[f(x) · 1(node = b)]` is passed along the
 //! tree.
+//!
+//! N counts the rows that have both cells. Where cells are missing for a reason, these rows are a selection: more of the old, say. So two
+//! label columns are compared by what they have to do with each other, as if rows were selected by either label (see `selected_joint`), and
+//! correlations are left out where the selection shows in a mean.
 
 use rayon::prelude::*;
 
 use super::steps::{Content, Steps, chain};
+use crate::data::Kind;
 use crate::index::{ColIx, NodeIx};
 use crate::model::{Family, LatentTree, Marginal, PoorPair};
 use crate::moments::PairMoments;
@@ -134,7 +139,8 @@ pub fn poor_pairs(model: &LatentTree, moments: &PairMoments) -> Vec<PoorPair> {
     let schema = model.schema();
     let pair = |it: &Misfit| {
         let columns = it.columns.map(|column| schema.column(column));
-        let value = |end: usize| Some(columns[end].kind.labels()?[it.labels[end]?].clone());
+        let label = |end: usize| Some(columns[end].kind.labels()?[it.labels[end]?].clone());
+        let value = |end: usize| label(end).filter(|_| columns[end].kind != Kind::binary());
         PoorPair {
             first: columns[0].name.clone(),
             second: columns[1].name.clone(),
@@ -265,12 +271,15 @@ fn compare(first: &Place, second: &Place, ixs: [usize; 2], joint: &[f64], data: 
             });
         }
     };
+    let is_selected = n < data.moments.total_weight();
     if let (Some(rows), Some(columns)) = (&first.labels, &second.labels) {
         let table = data.moments.table(i, j)?;
         let n_labels = data.moments.schema().column(j).kind.n_states()?;
+        let selected = is_selected.then(|| selected_joint(joint, first, second, &table, n_labels));
         for (a, &row) in rows.iter().enumerate() {
             for (b, &column) in columns.iter().enumerate() {
-                let p = joint[a * second.n_features + b].clamp(0.0, 1.0);
+                let p =
+                    selected.as_ref().map_or(joint[a * second.n_features + b], |it| it[row * n_labels + column]).clamp(0.0, 1.0);
                 let count = table[row * n_labels + column];
                 if count.max(n * p) >= MIN_COUNT {
                     // Half a row guards against an expectation of zero.
@@ -291,23 +300,76 @@ fn compare(first: &Place, second: &Place, ixs: [usize; 2], joint: &[f64], data: 
     for a in 0..first.n_features {
         for b in 0..second.n_features {
             let covariance = joint[a * second.n_features + b] - first.marginal[a].0 * second.marginal[b].0;
-            let expected = covariance / (first.marginal[a].1 * second.marginal[b].1).sqrt();
-            let spread = |it: &Place, ix: ColIx, feature: usize| match &it.labels {
-                Some(labels) => {
-                    let share = data.moments.level_weights(ix).map_or(0.0, |it| it[labels[feature]] / data.moments.weight(ix));
-                    share * (1.0 - share)
-                }
-                None => data.moments.variance(ix).unwrap_or(0.0),
-            };
-            let scale = spread(first, i, a) * spread(second, j, b);
-            if scale > 0.0 && expected.is_finite() {
-                let observed = (cross[stored(first, i, a) * width + stored(second, j, b)] / scale.sqrt()).clamp(-1.0, 1.0);
+            let deviations = [first.marginal[a].1, second.marginal[b].1];
+            let expected = covariance / (deviations[0] * deviations[1]).sqrt();
+            let [at, beside] = [stored(first, i, a), stored(second, j, b)];
+            let variances = [
+                data.moments.feature_variance_beside(i, at, j).unwrap_or(0.0),
+                data.moments.feature_variance_beside(j, beside, i).unwrap_or(0.0),
+            ];
+            let scale = variances[0] * variances[1];
+            let is_told = scale > 0.0 && expected.is_finite() && !(is_selected && is_biased(data, [i, j], [at, beside]));
+            if is_told {
+                let observed = (cross[at * width + beside] / scale.sqrt()).clamp(-1.0, 1.0);
                 let label = |it: &Place, feature: usize| it.labels.as_ref().map(|labels| labels[feature]);
                 offer([label(first, a), label(second, b)], true, observed, expected, fisher(observed, expected, n));
             }
         }
     }
     best
+}
+
+/// The model's joint distribution of two columns of labels, all labels of both, if rows are selected by either value so that their shares are
+/// those of `table`: iterative proportional fitting, which keeps odds ratios.
+fn selected_joint(joint: &[f64], first: &Place, second: &Place, table: &[f64], n_labels: usize) -> Vec<f64> {
+    const ROUNDS: usize = 20;
+    // The other label of two is what remains.
+    let whole = |place: &Place, part: Vec<f64>, total: f64| match part[..] {
+        [one] if place.labels.as_deref() == Some(&[1]) => vec![(total - one).max(0.0), one],
+        _ => part,
+    };
+    let rows = joint.chunks_exact(second.n_features).zip(&first.marginal);
+    let mut fitted: Vec<f64> = rows.flat_map(|(row, marginal)| whole(second, row.to_vec(), marginal.0)).collect();
+    if first.labels.as_deref() == Some(&[1]) {
+        let all = whole(second, second.marginal.iter().map(|it| it.0).collect(), 1.0);
+        let others: Vec<f64> = all.iter().zip(&fitted).map(|(all, one)| (all - one).max(0.0)).collect();
+        fitted.splice(0..0, others);
+    }
+    let n: f64 = table.iter().sum();
+    let n_rows = table.len() / n_labels;
+    let row = |of: &[f64], a: usize| of[a * n_labels..][..n_labels].iter().sum::<f64>();
+    let column = |of: &[f64], b: usize| of.iter().skip(b).step_by(n_labels).sum::<f64>();
+    let factor = |wanted: f64, is: f64| if is > 0.0 { wanted / n / is } else { 0.0 };
+    for _ in 0..ROUNDS {
+        for a in 0..n_rows {
+            let factor = factor(row(table, a), row(&fitted, a));
+            fitted[a * n_labels..][..n_labels].iter_mut().for_each(|it| *it *= factor);
+        }
+        for b in 0..n_labels {
+            let factor = factor(column(table, b), column(&fitted, b));
+            fitted.iter_mut().skip(b).step_by(n_labels).for_each(|it| *it *= factor);
+        }
+    }
+    fitted
+}
+
+/// Returns whether the rows that have both cells are evidently a selection: one of the two features has another mean there than in all rows
+/// that have it. Their correlation is then not that of all rows, whatever the model.
+fn is_biased(data: &Counted<'_>, columns: [ColIx; 2], features: [usize; 2]) -> bool {
+    /// Smallest shift of a mean that matters, in standard deviations, and the fewest standard errors of it.
+    const SHIFT: f64 = 0.05;
+    const ERRORS: f64 = 3.0;
+    let moments = data.moments;
+    let n = moments.pair_weight(columns[0], columns[1]);
+    [0, 1].iter().any(|&end| {
+        let (own, other, feature) = (columns[end], columns[1 - end], features[end]);
+        let n_own = moments.weight(own);
+        let mean = |beside: ColIx| moments.feature_mean_beside(own, feature, beside);
+        let variance = moments.feature_variance_beside(own, feature, own).filter(|it| *it > 0.0);
+        let (true, Some(variance)) = (n < n_own, variance) else { return false };
+        let shift = (mean(other) - mean(own)).abs() / variance.sqrt();
+        shift > SHIFT && shift > ERRORS * (1.0 / n - 1.0 / n_own).sqrt()
+    })
 }
 
 fn fisher(observed: f64, expected: f64, n: f64) -> f64 {
@@ -340,7 +402,9 @@ fn gaussian(model: &LatentTree, data: &Counted<'_>) -> Misfits {
         for (second, &expected) in expected.iter().enumerate() {
             let (i, j) = (ColIx::new(first), ColIx::new(second));
             let n = data.moments.pair_weight(i, j);
-            found.add(data.moments.correlation(i, j).filter(|_| n >= MIN_COUNT).map(|observed| Misfit {
+            let is_biased = || n < data.moments.total_weight() && is_biased(data, [i, j], [0, 0]);
+            let observed = data.moments.correlation(i, j).filter(|_| n >= MIN_COUNT && !is_biased());
+            found.add(observed.map(|observed| Misfit {
                 columns: [data.pair_columns[second], column],
                 labels: [None, None],
                 is_correlation: true,
@@ -359,15 +423,16 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::data::{Kind, Schema};
+    use crate::data::{ColumnData, Dataset, Schema};
     use crate::inference::Inference;
     use crate::model::{Distribution, Emission, Table};
-    use crate::moments::fold;
+    use crate::moments::{Summary, fold};
+    use crate::parameters::independent;
     use crate::tree::Tree;
     use crate::{LatentTree, Silent};
 
-    #[test]
-    fn labels_and_numbers_of_the_model_itself_are_explained() {
+    /// Sex, height and sport depend on one hidden variable.
+    fn model() -> LatentTree {
         let labels = |labels: &[&str]| Kind::Categorical { labels: labels.iter().map(|&it| it.to_owned()).collect() };
         let schema = Schema::builder()
             .scalar("sex", labels(&["female", "male"]))
@@ -380,14 +445,19 @@ mod tests {
         let root = tree.add_next_hidden();
         leaves.iter().for_each(|&leaf| tree.connect(root, leaf, None).unwrap());
         let height = Emission::Gaussian { means: vec![165.0, 178.0], variances: vec![40.0, 50.0] };
-        let model = LatentTree::builder(Arc::new(schema), tree)
+        LatentTree::builder(Arc::new(schema), tree)
             .root(root)
             .distribution(root, Distribution::Discrete(Table::new(2, vec![0.5, 0.5])))
             .distribution(leaves[0], Distribution::Discrete(Table::new(2, vec![0.95, 0.05, 0.05, 0.95])))
             .distribution(leaves[1], Distribution::Emission(height))
             .distribution(leaves[2], Distribution::Discrete(Table::new(3, vec![0.6, 0.3, 0.1, 0.1, 0.3, 0.6])))
             .build()
-            .unwrap();
+            .unwrap()
+    }
+
+    #[test]
+    fn labels_and_numbers_of_the_model_itself_are_explained() {
+        let model = model();
         let moments = PairMoments::new(Arc::clone(model.schema())).unwrap();
         let moments = fold(&mut Inference::new(&model).sampler(5000, 1), moments, &Silent).unwrap();
         let columns: Vec<ColIx> = (0..3).map(ColIx::new).collect();
@@ -395,5 +465,43 @@ mod tests {
         assert_eq!((found.pairs, found.beyond_four), (3, 0), "{:?}", found.worst);
         let sex = found.worst.iter().find(|it| it.is_correlation && it.labels.contains(&Some(1))).unwrap();
         assert!(sex.observed > 0.3 && sex.expected > 0.3, "{sex:?}");
+    }
+    #[test]
+    fn cells_that_are_missing_for_a_reason_are_no_misfit() {
+        let model = model();
+        let rows = Inference::new(&model).sample(20_000, 3).unwrap();
+        let schema = Arc::clone(model.schema());
+        let kinds = schema.columns().iter().map(|column| ColumnData::for_kind(&column.kind, 20_000));
+        let mut columns: Vec<ColumnData> = kinds.collect();
+        let mut row_ix = 0;
+        for batch in rows.batches() {
+            for row in 0..batch.n_rows {
+                let [sex, height, sport] = [0, 1, 2].map(|column| batch.number(row, ColIx::new(column)));
+                columns[0].push_number(sex);
+                columns[1].push_number(height);
+                // Few men say how much sport they do.
+                columns[2].push_number(if sex == 1.0 && row_ix % 5 > 0 { f64::NAN } else { sport });
+                row_ix += 1;
+            }
+        }
+        let data = Dataset::from_columns(schema, columns, None).unwrap();
+        let moments = fold(&mut data.source(), PairMoments::new(Arc::clone(model.schema())).unwrap(), &Silent).unwrap();
+        let told = poor_pairs(&model, &moments);
+        assert!(told.is_empty(), "{told:?}");
+    }
+
+    #[test]
+    fn the_label_of_a_pair_is_named_unless_it_is_a_plain_one() {
+        let labels = ["1", "2", "3"].map(str::to_owned).to_vec();
+        let schema = Schema::builder().scalar("rating", Kind::Categorical { labels }).scalar("bought", Kind::binary()).build();
+        let schema = Arc::new(schema.unwrap());
+        let ratings = ColumnData::Codes8((0..900).map(|row| (row % 3) as u8).collect());
+        let bought = ColumnData::Codes8((0..900).map(|row| u8::from(row % 3 == 0)).collect());
+        let data = Dataset::from_columns(Arc::clone(&schema), vec![ratings, bought], None).unwrap();
+        let summary = fold(&mut data.source(), Summary::new(Arc::clone(&schema)), &Silent).unwrap();
+        let moments = fold(&mut data.source(), PairMoments::new(Arc::clone(&schema)).unwrap(), &Silent).unwrap();
+        let apart = independent(&schema, &summary).unwrap();
+        let told = poor_pairs(&apart, &moments)[0].text();
+        assert!(told.starts_with("rating=1 and bought: 33.3% of rows have both, 11.1% in the model"), "{told}");
     }
 }

@@ -539,8 +539,8 @@ pub fn describe_forest(tree: &Tree, why: &str) -> Option<String> {
 /// The same without some variables, of which something else is said.
 pub(crate) fn describe_forest_without(tree: &Tree, why: &str, is_left_out: &dyn Fn(crate::NodeIx) -> bool) -> Option<String> {
     let alone = || tree.node_ixs().filter(|&node| tree.degree(node) == 0);
-    let n_trees = tree.n_components() - alone().filter(|&node| is_left_out(node)).count();
-    if n_trees < 2 {
+    let n_trees = tree.n_components();
+    if n_trees - alone().filter(|&node| is_left_out(node)).count() < 2 {
         return None;
     }
     let alone: Vec<_> = alone().filter(|&node| !is_left_out(node)).collect();

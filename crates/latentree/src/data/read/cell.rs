@@ -23,14 +23,14 @@ pub(super) trait CellSink {
     }
 }
 
-/// Whether a text is a missing value: empty, `?`, `.` (SAS), `NA`, `N/A`, `NaN`, `NaT`, `null`, `<NA>` in any case, or an error of a
-/// spreadsheet such as `#N/A`. Words such as `none` and `unknown` are answers in many surveys, so they are labels.
+/// Whether a text is a missing value: empty, `?`, `.` (SAS), `NA`, `N/A`, `NaN`, `NaT`, `null`, `<NA>` in any case, `\N` (MySQL),
+/// or an error of a spreadsheet such as `#N/A`. Words such as `none` and `unknown` are answers in many surveys, so they are labels.
 pub(crate) fn is_missing(text: &[u8]) -> bool {
     let is_one_of = |words: &[&[u8]]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     match text.len() {
         0 => true,
         1 => matches!(text[0], b'?' | b'.'),
-        2 => text.eq_ignore_ascii_case(b"na"),
+        2 => text.eq_ignore_ascii_case(b"na") || text == b"\\N",
         3 => is_one_of(&[b"nan", b"n/a", b"nat"]),
         4 => is_one_of(&[b"null", b"#n/a", b"<na>"]),
         5..=7 => text[0] == b'#' && is_one_of(&[b"#null!", b"#div/0!", b"#value!", b"#ref!", b"#num!", b"#name?"]),
@@ -96,10 +96,11 @@ mod tests {
 
     #[test]
     fn missing_tokens_of_other_programs_are_known() {
-        for text in ["", "?", ".", "NA", "n/a", "N/A", "NaN", "NaT", "null", "<NA>", "#N/A", "#DIV/0!", "#VALUE!", "#REF!"] {
+        for text in ["", "?", ".", "NA", "n/a", "N/A", "NaN", "NaT", "null", "<NA>", "\\N", "#N/A", "#DIV/0!", "#VALUE!", "#REF!"]
+        {
             assert!(is_missing(text.as_bytes()), "{text}");
         }
-        for text in ["-", "none", "None", "missing", "unknown", "0", "..", "#1", "#12345", "nay"] {
+        for text in ["-", "none", "None", "missing", "unknown", "0", "..", "\\n", "#1", "#12345", "nay"] {
             assert!(!is_missing(text.as_bytes()), "{text}");
         }
     }

@@ -23,6 +23,8 @@ pub(super) struct CsvTable {
     delimiter: u8,
     header: bool,
     names: Vec<String>,
+    /// The header gives the first column no name.
+    first_is_unnamed: bool,
     lines: Lines,
     fields: Fields,
     next_row: u64,
@@ -56,7 +58,8 @@ impl CsvTable {
         let format = if delimiter == b'\t' { "TSV" } else { "CSV" };
         let lines = input.lines()?;
         let fields = Fields::default();
-        let mut table = Self { input, format, delimiter, header, names: Vec::new(), lines, fields, next_row: 0 };
+        let mut table =
+            Self { input, format, delimiter, header, names: Vec::new(), first_is_unnamed: false, lines, fields, next_row: 0 };
         table.read_names()?;
         if !header {
             table.rewind()?;
@@ -68,6 +71,10 @@ impl CsvTable {
         &self.names
     }
 
+    pub(super) fn first_is_unnamed(&self) -> bool {
+        self.first_is_unnamed
+    }
+
     pub(super) fn delimiter(&self) -> u8 {
         self.delimiter
     }
@@ -76,6 +83,7 @@ impl CsvTable {
     pub(super) fn rename(&mut self, names: Vec<String>) {
         assert_eq!(names.len(), self.names.len(), "every column has a name");
         self.names = names;
+        self.first_is_unnamed = false;
     }
 
     pub(super) fn rewind(&mut self) -> Result<()> {
@@ -140,6 +148,7 @@ impl CsvTable {
                 let problem = format!("the name of column {}, {}", ix + 1, not_utf8(error.as_bytes()));
                 Error::format(self.lines.place(), self.format, problem)
             })?;
+            self.first_is_unnamed |= ix == 0 && name.is_empty();
             self.names.push(if name.is_empty() { format!("x{}", ix + 1) } else { name });
         }
         let mut seen = HashMap::with_capacity(self.names.len());

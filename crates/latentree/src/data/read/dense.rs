@@ -403,7 +403,8 @@ fn infer(
     missing: &MissingValues,
 ) -> Result<Looked> {
     overrides.check_names(columns.names, options)?;
-    let asked = Asked { told: None, min_count: options.min_count.unwrap_or(0), prefers_comma: table.prefers_comma() };
+    let min_count = options.min_count.unwrap_or(0);
+    let asked = Asked { min_count, prefers_comma: table.prefers_comma(), ..Asked::default() };
     let profiles: Vec<Option<Profile>> = columns
         .names
         .iter()
@@ -414,7 +415,7 @@ fn infer(
                 && options.weights.as_ref() != Some(name)
                 && options.id.as_ref() != Some(name)
                 && table.unusable(ix).is_none();
-            is_needed.then(|| Profile::new(Asked { told, ..asked }))
+            is_needed.then(|| Profile::new(Asked { told, is_unnamed: ix == 0 && table.first_is_unnamed(), ..asked }))
         })
         .collect();
     let looks: Vec<bool> = profiles.iter().map(Option::is_some).collect();

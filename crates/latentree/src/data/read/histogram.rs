@@ -34,15 +34,39 @@ pub(super) fn look(values: &[(f64, u64)]) -> Look {
     }
 }
 
-/// Whether whole numbers may be counts: small on average, and neither far more nor far less dispersed than Poisson variables. Years, ages,
-/// incomes and populations are not.
+/// Whether whole numbers may be counts: small on average, and neither far more dispersed than Poisson variables nor clearly less.
+/// Years, ages, incomes, scores and populations are not.
 pub(super) fn varies_as_counts(values: &[(f64, u64)]) -> bool {
     const MAX_MEAN: f64 = 25.0;
-    const DISPERSION: std::ops::Range<f64> = 0.1..30.0;
+    const MAX_DISPERSION: f64 = 30.0;
     let total: f64 = values.iter().map(|&(_, count)| count as f64).sum();
     let mean = values.iter().map(|&(value, count)| value * count as f64).sum::<f64>() / total;
     let variance = values.iter().map(|&(value, count)| (value - mean).powi(2) * count as f64).sum::<f64>() / total;
-    mean <= MAX_MEAN && DISPERSION.contains(&(variance / mean))
+    mean <= MAX_MEAN && variance / mean < MAX_DISPERSION && !is_narrow(values, mean, variance)
+}
+
+/// Whether values vary clearly less than Poisson variables of their mean, and a Gaussian explains them better by BIC. A mixture of Poisson
+/// variables varies more than one, so no hidden cause helps.
+fn is_narrow(values: &[(f64, u64)], mean: f64, variance: f64) -> bool {
+    const CLEARLY: f64 = 0.8;
+    if variance >= CLEARLY * mean {
+        return false;
+    }
+    // Rounding to whole numbers adds a twelfth to the variance.
+    let spread = variance.max(1.0 / 12.0);
+    let (mut total, mut gain) = (0.0, 0.0);
+    let (mut ln_factorial, mut reached) = (0.0, 0.0);
+    for &(value, count) in values {
+        while reached < value {
+            reached += 1.0;
+            ln_factorial += reached.ln();
+        }
+        let poisson = value * mean.ln() - mean - ln_factorial;
+        let gaussian = -0.5 * (std::f64::consts::TAU * spread).ln() - (value - mean).powi(2) / (2.0 * spread);
+        gain += (gaussian - poisson) * count as f64;
+        total += count as f64;
+    }
+    gain > 0.5 * total.ln()
 }
 
 /// Whether frequencies peak among the first values and then fall, up to chance.
@@ -72,7 +96,27 @@ mod tests {
         assert!(!varies_as_counts(&values(&[1960, 1965, 1970, 1975, 1980, 1985])));
         assert!(!varies_as_counts(&values(&[18, 25, 33, 41, 48, 55, 63, 70])));
         assert!(!varies_as_counts(&values(&[0, 900, 1200, 2500, 48_000])));
-        assert!(!varies_as_counts(&values(&[3])));
+        assert!(!varies_as_counts(&values(&[3; 20])));
+    }
+
+    #[test]
+    fn scores_that_vary_less_than_poisson_variables_are_no_counts() {
+        // Right answers of 20 with probability 0.7, of variance 4.2, and Poisson variables of the same mean, 10,000 rows each.
+        let mut binomial = vec![0.3_f64.powi(20)];
+        let mut poisson = vec![(-14.0_f64).exp()];
+        for value in 1..=40_u32 {
+            let value = f64::from(value);
+            poisson.push(poisson[poisson.len() - 1] * 14.0 / value);
+            binomial.push(binomial[binomial.len() - 1] * (21.0 - value).max(0.0) / value * 0.7 / 0.3);
+        }
+        let rows = |shares: &[f64], n_rows: f64| {
+            let counts: Vec<u64> = shares.iter().map(|share| (share * n_rows).round() as u64).collect();
+            histogram(0, &counts)
+        };
+        assert!(!varies_as_counts(&rows(&binomial, 1e4)));
+        assert!(!varies_as_counts(&rows(&binomial, 60.0)));
+        assert!(varies_as_counts(&rows(&poisson, 1e4)));
+        assert!(varies_as_counts(&rows(&poisson, 60.0)));
     }
 
     #[test]

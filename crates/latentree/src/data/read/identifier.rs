@@ -102,6 +102,11 @@ pub(super) fn id_name(name: &str) -> IdName {
     if words.next_back().is_some_and(is_number) || is_upper { IdName::Perhaps } else { IdName::No }
 }
 
+/// Whether a name is what programs give to a column without one.
+pub(super) fn is_no_name(name: &str) -> bool {
+    matches!(name.trim().to_lowercase().as_str(), "" | "unnamed: 0")
+}
+
 /// Whether a column is called as columns of row ids are.
 pub(super) fn is_id_name(name: &str) -> bool {
     let lower = name.trim().to_lowercase();

@@ -23,7 +23,7 @@ use super::date::is_date;
 use super::distinct::DistinctSample;
 use super::encoding::not_utf8;
 use super::histogram::{Look, look, varies_as_counts};
-use super::identifier::WholeNumbers;
+use super::identifier::{WholeNumbers, is_no_name};
 use super::nearly::nearly_numbers;
 use super::options::KindOverride;
 use super::rare::join_rare;
@@ -67,6 +67,8 @@ pub(super) struct Asked {
     pub(super) min_count: u64,
     /// Whether `1,234` is 1.234 where nothing tells.
     pub(super) prefers_comma: bool,
+    /// Whether it is the first column and the header gives it no name.
+    pub(super) is_unnamed: bool,
 }
 
 /// Statistics of the values of one column.
@@ -307,6 +309,7 @@ impl Profile {
         };
         let (comma, point) = (value(true), value(false));
         self.all_comma_integers &= comma.is_none_or(is_integer);
+        self.all_whole &= point.is_none_or(is_integer) && comma.is_none_or(is_integer);
         let all_integers = self.all_integers && point.is_none_or(is_integer);
         if let Some(value) = point.or(comma) {
             self.note_number(row, value);
@@ -495,6 +498,7 @@ impl Profile {
             None if numeric && self.infinite_row.is_some() => {
                 Guess::Problem(self.infinite_row, "the number is infinite; write missing values as an empty field".to_owned())
             }
+            None if self.numbers_rows(name) => Guess::Leave(format!("it numbers the rows; {}", if_variable(name))),
             None if self.many_numbers || (numeric && !self.any_padded) => match self.numeric_kind() {
                 Kind::Count | Kind::Continuous if self.numbers_identify(name) => {
                     let (least, largest) = self.whole_range();
@@ -543,9 +547,18 @@ impl Profile {
         digits.fold(self.range, |(least, largest), digit| (least.min(digit), largest.max(digit)))
     }
 
+    /// Whether the column is the index that other programs write before a table: no name, and 0, 1, 2, … or 1, 2, 3, ….
+    fn numbers_rows(&self, name: &str) -> bool {
+        let is_index = |last: f64| last == self.n_values as f64 || last + 1.0 == self.n_values as f64;
+        self.n_values > 1 && (self.asked.is_unnamed || is_no_name(name)) && self.run.is_some_and(is_index)
+    }
+
     /// Whether whole numbers name rows rather than count or measure something.
     fn numbers_identify(&self, name: &str) -> bool {
-        if self.n_values <= IDENTIFIER_LABELS as u64 || self.any_negative || !(self.all_whole || self.whole_numbers()) {
+        // Nobody writes identifiers with units or between thousands.
+        let is_amount = self.symbols.any() || self.decimal_comma() == Some(false);
+        let few = self.n_values <= IDENTIFIER_LABELS as u64;
+        if few || is_amount || self.any_negative || !(self.all_whole || self.whole_numbers()) {
             return false;
         }
         let values = if self.many_numbers { self.sample.values() } else { self.values() };

@@ -243,7 +243,7 @@ fn infer(
     if let (Some(labels), None | Some(KindOverride::Categorical)) = (values.levels(), told.kind) {
         return Ok((levels(values, labels, min_count, name, notes), None));
     }
-    let mut profile = Profile::new(Asked { told: told.kind, min_count, prefers_comma: false });
+    let mut profile = Profile::new(Asked { told: told.kind, min_count, ..Asked::default() });
     values.visit(|row, cell| profile.observe(row, cell)).map_err(|(row, problem)| Error::data(place(Some(row)), problem))?;
     let (guess, joined) = profile.guess(name);
     match guess {
@@ -254,7 +254,7 @@ fn infer(
             let resolution = match weights.filter(|weights| kind == Kind::Continuous && weights.contains(&0.0)) {
                 None => profile.resolution(),
                 Some(weights) => {
-                    let mut seen = Profile::new(Asked { told: told.kind, min_count, prefers_comma: false });
+                    let mut seen = Profile::new(Asked { told: told.kind, min_count, ..Asked::default() });
                     let observe = |row, cell: super::cell::Cell<'_>| {
                         if weights[row as usize] > 0.0 { seen.observe(row, cell) } else { Ok(()) }
                     };

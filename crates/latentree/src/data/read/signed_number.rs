@@ -31,6 +31,11 @@ pub(super) fn unsigned(text: &[u8]) -> Option<Unsigned<'_>> {
     if is_plain(text.first()) && is_plain(text.last()) {
         return None;
     }
+    // Accountants write negative amounts in brackets. Shares in brackets are not negative.
+    if let Some(inner) = text.strip_prefix(b"(").and_then(|it| it.strip_suffix(b")")).filter(|it| !it.starts_with(b"(")) {
+        let amount = unsigned(inner).filter(|it| !it.is_negative && it.symbol != PERCENT);
+        return amount.map(|it| Unsigned { is_negative: true, ..it });
+    }
     let found = SYMBOLS.iter().find_map(|&(sign, symbol)| {
         if let Some(before) = text.strip_suffix(sign.as_bytes()) {
             return Some(Unsigned { text: trim_end(before), is_negative: false, symbol });
@@ -112,11 +117,13 @@ mod tests {
             ("2.453,50 €", "2.453,50", false),
             ("7\u{a0}€", "7", false),
             ("£1,000", "1,000", false),
+            ("($1,200.50)", "1,200.50", true),
+            ("(3 €)", "3", true),
         ] {
             let found = unsigned(text.as_bytes()).unwrap_or_else(|| panic!("{text}"));
             assert_eq!((found.text, found.is_negative), (number.as_bytes(), is_negative), "{text}");
         }
-        for text in ["45", "%45", "45%%", "<5", "", "%", "$", "$%5", "abc", "5 a"] {
+        for text in ["45", "%45", "45%%", "<5", "", "%", "$", "$%5", "(5%)", "(-$5)", "((5 €))", "(5)", "abc", "5 a"] {
             let is_number = unsigned(text.as_bytes()).is_some_and(|it| it.text.iter().all(u8::is_ascii_digit));
             assert!(!is_number, "{text}");
         }

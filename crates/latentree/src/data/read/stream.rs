@@ -297,7 +297,7 @@ impl Look {
     }
 
     fn asked(&self, told: Option<KindOverride>) -> Asked {
-        Asked { told, min_count: self.options.min_count.unwrap_or(0), prefers_comma: false }
+        Asked { told, min_count: self.options.min_count.unwrap_or(0), ..Asked::default() }
     }
 
     /// Joins what was seen of other rows.
@@ -358,7 +358,7 @@ impl Look {
                 return Ok(Verdict::Leave(String::new()));
             };
             let Some(stored) = profile else { return Ok(Verdict::Leave(unusable.unwrap_or_default())) };
-            let mut profile = Profile::from_stored(Asked { told: told.kind, min_count, prefers_comma: false }, stored);
+            let mut profile = Profile::from_stored(Asked { told: told.kind, min_count, ..Asked::default() }, stored);
             let (guess, joined) = profile.guess(&name);
             match guess {
                 Guess::Leave(reason) => Ok(Verdict::Leave(reason)),

@@ -76,6 +76,11 @@ impl Table {
         }
     }
 
+    /// Whether the header gives the first column no name.
+    pub(super) fn first_is_unnamed(&self) -> bool {
+        matches!(self, Self::File(FileTable::Csv(table)) if table.first_is_unnamed())
+    }
+
     /// Whether all cells are written as text.
     pub(super) fn is_text(&self) -> bool {
         match self {

@@ -139,6 +139,9 @@ pub(super) struct Commas {
     /// `1.234` was seen.
     either_point: bool,
     neutral: bool,
+    /// `1,234.5` was seen.
+    #[serde(default)]
+    grouped_point: bool,
 }
 
 impl Commas {
@@ -150,12 +153,13 @@ impl Commas {
         self.either |= other.either;
         self.either_point |= other.either_point;
         self.neutral |= other.neutral;
+        self.grouped_point |= other.grouped_point;
     }
 
     pub(super) fn observe(&mut self, written: Written) {
         match written {
             Written::DecimalComma => self.is_comma = true,
-            Written::DecimalPoint => self.is_point = true,
+            Written::DecimalPoint => (self.is_point, self.grouped_point) = (true, true),
             Written::Either => self.either = true,
             Written::Neutral => self.neutral = true,
         }
@@ -177,7 +181,7 @@ impl Commas {
 
     /// Whether any cell was not a plain number.
     pub(super) fn any(self) -> bool {
-        self.is_comma || self.either || self.neutral
+        self.is_comma || self.either || self.neutral || self.grouped_point
     }
 
     /// Whether cells cannot all be numbers: some have decimal commas, others decimal points.

@@ -9,6 +9,7 @@ use crate::learn::{LearnOptions, Learned, Learning, Source};
 use crate::model::{Family, LatentTree};
 use crate::observer::Silent;
 use crate::simulate::{ParameterFamily, Shape, Simulation};
+use crate::tree::Tree;
 
 /// Rows of two hidden variables of three states, with four observed ones below each.
 fn truth() -> (LatentTree, Dataset) {
@@ -109,4 +110,45 @@ fn wrong_nodes_and_numbers_are_refused_by_name() {
         let problem = LearnOptions::default().set("parameters.states", wrong.clone()).unwrap_err().to_string();
         assert!(problem.contains("`parameters.states`"), "{wrong}: {problem}");
     }
+}
+
+#[test]
+fn a_model_given_for_its_tree_says_how_many_states_its_nodes_have() {
+    let (truth, rows) = truth();
+    let file = ModelFile::from(truth);
+    let learned = |given: &[(&str, serde_json::Value)]| {
+        let learning = Learning::with_options(options(given)).tree_of(&file, rows.schema()).unwrap();
+        let learned = learning.run(Source::Rows(&rows), &Silent).unwrap();
+        [states(&learned, "h1"), states(&learned, "h2")]
+    };
+    assert_eq!(learned(&[]), [Some(3), Some(3)]);
+    assert_eq!(learned(&[("parameters.states", json!({"h1": 2}))]), [Some(2), Some(3)]);
+    assert_eq!(learned(&[("parameters.hidden_states", json!(2))]), [Some(2), Some(2)]);
+    let tree = ModelFile::from(file.tree().clone());
+    let plain = Learning::new().tree_of(&tree, rows.schema()).unwrap().run(Source::Rows(&rows), &Silent).unwrap();
+    assert_eq!(states(&plain, "h1"), Some(2));
+}
+
+#[test]
+fn a_hidden_node_between_two_others_is_fitted_by_em() {
+    let (truth, rows) = truth();
+    let mut tree = Tree::new();
+    let leaves: Vec<_> = rows.schema().variables().iter().map(|it| tree.add_observed(&it.name).unwrap()).collect();
+    let [h1, between, h2] = ["h1", "h3", "h2"].map(|name| tree.add_hidden(name).unwrap());
+    let is_below_first =
+        |name: &str| truth.tree().links(truth.find(name).unwrap()).iter().any(|it| truth.tree().name(it.to) == "h1");
+    for (&leaf, variable) in leaves.iter().zip(rows.schema().variables()) {
+        tree.connect(leaf, if is_below_first(&variable.name) { h1 } else { h2 }, None).unwrap();
+    }
+    tree.connect(h1, between, None).unwrap();
+    tree.connect(between, h2, None).unwrap();
+    let fit = |method: &str| {
+        let given = [("parameters.method", json!(method)), ("parameters.states", json!({"h3": 2}))];
+        Learning::with_options(options(&given)).tree(Some(tree.clone())).run(Source::Rows(&rows), &Silent)
+    };
+    let learned = fit("auto").unwrap();
+    assert_eq!(learned.tree().n_hidden(), 3);
+    assert!(learned.log_likelihood.is_some_and(f64::is_finite));
+    let problem = fit("moments").unwrap_err().to_string();
+    assert!(problem.contains("h3") && problem.contains("fewer than three neighbours") && problem.contains(" em"), "{problem}");
 }

@@ -111,19 +111,31 @@ impl PairMoments {
 
     /// Variance of column `i`, over the rows where `j` is present if that is known.
     fn variance_beside(&self, i: ColIx, j: ColIx) -> Option<f64> {
+        self.feature_variance_beside(i, self.scalar_feature(i)?, j)
+    }
+
+    /// Mean of a feature of column `i`, over the rows where `j` is present; of a number less its [`shift`](Self::shift).
+    pub(crate) fn feature_mean_beside(&self, i: ColIx, feature: usize, j: ColIx) -> f64 {
+        self.feature_sum(i, feature, j) / self.pair_weight(i, j)
+    }
+
+    /// The variance of a feature of a column of labels; that of a number must be the value itself.
+    pub(crate) fn feature_variance_beside(&self, i: ColIx, feature: usize, j: ColIx) -> Option<f64> {
         let column = &self.layout.columns[i.get()];
-        let feature = self.scalar_feature(i)?;
+        if column.map != Map::Powers {
+            let share = self.feature_mean_beside(i, feature, j);
+            return Some((share * (1.0 - share)).max(0.0)).filter(|it| it.is_finite());
+        }
         let Some(slot) = self.layout.missing_slot(j.get()) else { return self.variance(i) };
         let n = self.pair_weight(i, j);
         let mean = self.feature_sum(i, feature, j) / n;
-        let squares = match (column.map, &self.squares) {
-            (Map::Binary | Map::OneHot, _) => self.feature_sum(i, feature, j),
+        let squares = match &self.squares {
             _ if self.layout.degree == 2 => self.feature_sum(i, 1, j),
-            (_, Some(squares)) => {
+            Some(squares) => {
                 let number = self.layout.numbers.binary_search(&i.get()).ok()?;
                 self.gram(column.start, column.start) - squares.get(number, slot)
             }
-            (_, None) => return self.variance(i),
+            None => return self.variance(i),
         };
         let variance = squares / n - mean * mean;
         // Less than this is what rounding leaves of a column that is constant where the other is present.

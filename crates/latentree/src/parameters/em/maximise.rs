@@ -150,8 +150,8 @@ pub(super) fn maximise(counts: &ExpectedCounts, smoothing: &Smoothing) -> Result
     }
     if sums.impossible_rows > 0 && smoothing.pseudo_count == 0.0 {
         let problem = format!(
-            "{} rows have probability zero under the model, so EM cannot learn from them; start from another model, or use smoothing",
-            sums.impossible_rows
+            "EM cannot learn from {} with probability zero under the model; start from another model, or use smoothing",
+            crate::counted(sums.impossible_rows, "row")
         );
         return Err(Error::data(Place::default(), problem));
     }

@@ -53,9 +53,12 @@ impl Difference {
         }
     }
 
-    /// Returns whether the two means would look the same to a reader; probabilities never do.
+    /// Returns whether the two numbers would look the same to a reader.
     pub(super) fn is_invisible(&self) -> bool {
-        self.is_mean && (self.inside - self.outside).abs() < self.deviation.map_or(0.0, |deviation| VISIBLE * deviation)
+        if !self.is_mean {
+            return percent(self.inside) == percent(self.outside);
+        }
+        (self.inside - self.outside).abs() < self.deviation.map_or(0.0, |deviation| VISIBLE * deviation)
     }
 
     /// Returns whether an event, a label or a plain "yes", is rarer than elsewhere. A mean may differ either way.
@@ -148,6 +151,11 @@ impl Feature {
             is_clear |= (dot(&here, values) - dot(&there, values)).abs() >= CLEAR_SHIFT * deviation && deviation > 0.0;
         }
         is_clear
+    }
+
+    /// Returns whether the difference is one of this column.
+    pub(super) fn is_of(&self, difference: &Difference) -> bool {
+        self.node == difference.node && self.column == difference.column
     }
 
     fn inside(&self, state: usize) -> &[f64] {

@@ -131,15 +131,18 @@ impl About {
     }
 }
 
-/// The columns that rise in each state or, if there are none, in all together or, if there are none either, fall.
+/// The columns that rise in each state or, if there are none, in all together or, if there are none either, fall; without those whose
+/// names are blank.
 fn named(differences: &[(Difference, bool)]) -> Vec<String> {
+    let differences: Vec<&(Difference, bool)> = differences.iter().filter(|it| !cut(&it.0.name()).is_empty()).collect();
+    let differences = || differences.iter().copied();
     let rising = |it: &&(Difference, bool)| it.0.inside > it.0.outside;
-    let mut names: Vec<String> = differences.iter().filter(|it| it.1).filter(rising).map(|it| cut(&it.0.name())).collect();
+    let mut names: Vec<String> = differences().filter(|it| it.1).filter(rising).map(|it| cut(&it.0.name())).collect();
     if names.is_empty() {
-        names = differences.iter().filter(rising).map(|it| cut(&it.0.name())).collect();
+        names = differences().filter(rising).map(|it| cut(&it.0.name())).collect();
     }
     if names.is_empty() {
-        let falling = differences.iter().filter(|it| it.0.inside < it.0.outside);
+        let falling = differences().filter(|it| it.0.inside < it.0.outside);
         names = falling.map(|it| format!("{} {}", if it.0.is_mean { "low" } else { "no" }, cut(&it.0.name()))).collect();
     }
     names

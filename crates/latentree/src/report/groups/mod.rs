@@ -320,7 +320,8 @@ fn described(
 
 fn described_state(prior: &[f64], features: &[Feature], state: usize, name: &str) -> GroupState {
     let differences = differences(prior, features, &|it| it == state);
-    let description = format!("state {name}, {} of rows{}", percent(prior[state]), told(&differences));
+    let told = if differences.is_empty() && !features.is_empty() { ": near the average".to_owned() } else { told(&differences) };
+    let description = format!("state {name}, {} of rows{told}", percent(prior[state]));
     GroupState { state: name.to_owned(), share: prior[state], differences, description }
 }
 
@@ -330,10 +331,15 @@ fn differences(prior: &[f64], features: &[Feature], is_inside: &dyn Fn(usize) ->
     let mut telling: Vec<(f64, &Feature)> =
         features.iter().map(|feature| (feature.information(prior, is_inside), feature)).collect();
     telling.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let strongest = telling.first().map(|it| it.1);
     let least = telling.first().map_or(0.0, |best| MIN_TOLD * best.0);
     let telling = telling.iter().filter(|it| it.0 > 0.0 && it.0 >= least);
     let told = telling.filter_map(|(_, feature)| feature.difference(prior, is_inside)).filter(|it| !it.is_invisible());
-    let (mut told, lacked): (Vec<Difference>, Vec<Difference>) = told.partition(|it| !it.is_lack());
+    let (mut told, mut lacked): (Vec<Difference>, Vec<Difference>) = told.partition(|it| !it.is_lack());
+    // The most informative column is always among those that are told.
+    if told.len() >= TOLD && lacked.first().is_some_and(|first| strongest.is_some_and(|it| it.is_of(first))) {
+        told.insert(TOLD - 1, lacked.remove(0));
+    }
     told.extend(lacked);
     told.truncate(DIFFERENCES);
     told

@@ -57,8 +57,8 @@ fn write_group(text: &mut String, model: &LatentTree, group: &Group, depth: usiz
     if group.states.is_empty() && !group.description.is_empty() {
         line(&format!("  {}", clean(&group.description)));
     }
-    // The first state is what the others are compared with.
-    let mut states: Vec<&GroupState> = group.states.iter().skip(1).collect();
+    // Of two states, the first is what the other is compared with.
+    let mut states: Vec<&GroupState> = group.states.iter().skip(usize::from(group.states.len() < 3)).collect();
     let n_left = if most < usize::MAX { states.len().saturating_sub(DESCRIBED) } else { 0 };
     if n_left > 0 {
         let mut shares: Vec<f64> = states.iter().map(|state| state.share).collect();

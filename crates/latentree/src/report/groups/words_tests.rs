@@ -137,10 +137,33 @@ fn a_list_of_states_shows_the_largest_and_says_what_lists_all() {
     let states = |text: &str| text.lines().filter(|line| line.trim_start().starts_with("state ")).count();
     let text = groups.to_text(&model, None);
     assert_eq!(states(&text), 6);
-    assert!(text.contains("… and 2 more states (describe MODEL --of h1 lists all)"), "{text}");
+    assert!(text.contains("… and 3 more states (describe MODEL --of h1 lists all)"), "{text}");
     assert!(!text.contains("state 1, ") && !text.contains("state 4, ") && text.contains("state 2, "), "{text}");
     let all = groups.to_text(&model, Some(&groups.all()[0]));
-    assert!(states(&all) == 8 && !all.contains("more states"), "{all}");
+    assert!(states(&all) == 9 && !all.contains("more states"), "{all}");
+}
+
+#[test]
+fn no_state_of_three_goes_without_words() {
+    // State 1 is the mean of the others in every column.
+    let rows: [&[f64]; 3] = [&[0.9, 0.1], &[0.5, 0.5], &[0.1, 0.9]];
+    let model = star(&[0.25, 0.5, 0.25], ["a", "b", "c"].map(|name| (name, Kind::binary(), discrete(&rows))).into());
+    let groups = Groups::of(&model);
+    let text = groups.to_text(&model, None);
+    assert!(text.contains("state 0, 25% of rows: a 10% instead of 63%"), "{text}");
+    assert!(text.contains("state 1, 50% of rows: near the average\n"), "{text}");
+    assert!(text.contains("state 2, 25% of rows: a 90% instead of 37%"), "{text}");
+}
+
+#[test]
+fn what_a_state_lacks_most_is_told_beside_what_it_has() {
+    // State 2 never has `a`; it has the others a little more often.
+    let mut leaves = vec![("a", Kind::binary(), discrete(&[&[0.1, 0.9], &[0.2, 0.8], &[1.0, 0.0]]))];
+    leaves.extend(["b", "c", "d"].map(|name| (name, Kind::binary(), discrete(&[&[0.8, 0.2], &[0.7, 0.3], &[0.3, 0.7]]))));
+    let model = star(&[0.4, 0.3, 0.3], leaves);
+    let described = Groups::of(&model).all()[0].states[2].description.clone();
+    let (lacks, has) = (described.find("a 0% instead of 86%"), described.find("b 70% instead of 24%"));
+    assert!(lacks.is_some() && has < lacks && has.is_some(), "{described}");
 }
 
 /// `h1` with three leaves, and below it `h2` with one leaf of its own, which says nearly as much about one of the others.

@@ -38,6 +38,51 @@ fn thousands_separators_are_read_and_named() {
 }
 
 #[test]
+fn numbers_with_separators_and_decimals_in_every_cell_are_numbers() {
+    let cells: Vec<String> = (0..20).map(|row| format!("\"{},{:03}.50\"", row % 9 + 1, row * 37 % 1000)).collect();
+    let (kind, values, warnings) = column(',', &cells.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!((kind, values[1].as_str()), (Kind::Continuous, "2037.5"));
+    assert!(warnings.iter().any(|note| note.contains("is read as 1000.5")), "{warnings:?}");
+    let cells: Vec<String> = (0..20).map(|row| format!("{}.{:03},50", row % 9 + 1, row * 37 % 1000)).collect();
+    let (kind, values, _) = column(';', &cells.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!((kind, values[1].as_str()), (Kind::Continuous, "2037.5"));
+}
+
+#[test]
+fn amounts_and_percentages_that_never_repeat_are_no_identifiers() {
+    let cells = |cell: &dyn Fn(u32) -> String| (0..80).map(|row| cell(row * 37 % 80)).collect::<Vec<_>>();
+    let columns = [
+        cells(&|it| format!("{}.{it:02}%", 10 + it)),
+        cells(&|it| format!("{}%", it + 1)),
+        cells(&|it| format!("\"${},{:03}.00\"", it / 9 + 1, it * 7)),
+        cells(&|it| format!("\"($1,{:03})\"", 100 + it)),
+        cells(&|it| format!("\"{},{:03}\"", it / 9 + 1, it * 7)),
+    ];
+    for cells in columns {
+        let (kind, _, warnings) = column(',', &cells.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(kind, Kind::Continuous, "{} {warnings:?}", cells[1]);
+        assert!(warnings.iter().any(|note| note.contains("is read as ")), "{warnings:?}");
+    }
+}
+
+#[test]
+fn the_index_before_a_table_is_left_out() {
+    let table = |name: &str, first: u32, step: u32| {
+        let mut text = format!("{name},a\n");
+        (0..10).for_each(|row| text += &format!("{},{}\n", first + step * row, row % 2));
+        let reader = Fixture::new("t.csv", text).open(&ReadOptions::default()).unwrap();
+        (reader.schema().columns().len(), reader.warnings().join("; "))
+    };
+    for (name, first) in [("", 0), ("", 1), ("\"\"", 1), ("Unnamed: 0", 0)] {
+        let (n_columns, warnings) = table(name, first, 1);
+        assert!(n_columns == 1 && warnings.contains("it numbers the rows"), "{name:?} {first}: {warnings}");
+    }
+    assert_eq!(table("grade", 1, 1).0, 2);
+    assert_eq!(table("", 7, 1).0, 2);
+    assert_eq!(table("", 0, 2).0, 2);
+}
+
+#[test]
 fn mixed_decimal_marks_are_labels_with_a_word_about_it() {
     let (kind, _, warnings) = column(';', &["1,5", "2.5", "1,5"]);
     assert_eq!(kind.n_states(), Some(2));
