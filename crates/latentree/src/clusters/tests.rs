@@ -183,5 +183,6 @@ fn a_hierarchy_is_read_back_from_its_file_and_damaged_ones_are_refused() {
     }
     assert!(OtherModel::read_from(text.replace("\"minimum_version\": 1", "\"minimum_version\": 9").as_bytes()).is_err());
     assert_eq!(OtherModel::read_from(b"{\"format\": \"latentree\", \"kind\": \"tree\"}").unwrap(), None);
-    assert!(crate::format::ModelFile::read_from(text.as_bytes()).unwrap_err().to_string().contains("hierarchy of rows"));
+    let refusal = crate::format::ModelFile::read_from(text.as_bytes()).unwrap_err().to_string();
+    assert!(refusal.contains("hierarchy of clusters"), "{refusal}");
 }
