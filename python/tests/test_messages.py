@@ -23,7 +23,7 @@ SOURCES = Path(__file__).resolve().parents[2] / "crates" / "latentree" / "src"
 #: Options that messages of the library name and that cannot be met from Python.
 ONLY_ON_THE_COMMAND_LINE = set(
     "learn.candidates learn.checkpoint learn.from read.encoding read.events export.format read.group read.id read.na read.names read.no_header "
-    "classify.prior learn.folds learn.target".split()
+    "classify.prior learn.folds learn.target read.text".split()
 )
 #: `latentree.federated` calls the command line, whose messages name its options.
 ONLY_ON_THE_COMMAND_LINE |= set(
