@@ -7,6 +7,10 @@
 
 use super::kernel::{self, Matrix};
 
+/// Least power of two of a density. Densities below it, of numbers some 10⁷ standard deviations from the mean, count as that, so
+/// that exponents of thousands of them still have a sum.
+const LEAST_EXPONENT: f64 = -((1_i64 << 48) as f64);
+
 /// What message passing asks of a number.
 pub(crate) trait Number: Copy + Send + Sync + Default + 'static {
     /// Zero.
@@ -23,7 +27,8 @@ pub(crate) trait Number: Copy + Send + Sync + Default + 'static {
     fn ratio(self, other: Self) -> Self;
     fn to_f64(self) -> f64;
     fn ln(self) -> f64;
-    /// e^`ln` as a number in [½, 1) and a power of two; for numbers without bounds, all of it and 0.
+    /// e^`ln` as a number in [½, 1) and a power of two, at least that of `LEAST_EXPONENT`; for numbers without bounds, all of
+    /// it and 0.
     fn from_ln(ln: f64) -> (Self, i64);
     /// Splits off a power of two, so that the rest is in [½, 1); zero stays as it is.
     fn split(self) -> (Self, i64);
@@ -101,6 +106,9 @@ impl Number for f64 {
             return (0.0, 0);
         }
         let exponent = (ln * std::f64::consts::LOG2_E).floor() + 1.0;
+        if exponent < LEAST_EXPONENT {
+            return (0.5, LEAST_EXPONENT as i64);
+        }
         ((ln - exponent * std::f64::consts::LN_2).exp(), exponent as i64)
     }
 
@@ -262,6 +270,18 @@ mod tests {
                 assert!(product == (a.ln() + b.ln()) || (product - (a.ln() + b.ln())).abs() < 1e-12);
             }
         }
+    }
+
+    #[test]
+    fn exponents_of_tiny_densities_have_a_sum() {
+        for ln in [-3.0, -1e5, -1e13, -1e16, -1e40, f64::MIN] {
+            let ((mantissa, exponent), wide) = (f64::from_ln(ln), Wide::from_ln(ln).0);
+            assert!((0.5..=1.0).contains(&mantissa) && exponent.checked_mul(10_000).is_some(), "{ln}");
+            let told = mantissa.ln() + exponent as f64 * std::f64::consts::LN_2;
+            assert!(ln < -1e14 || (told - ln).abs() <= 1e-9 * ln.abs(), "{ln} {told}");
+            assert_eq!(wide.ln(), told);
+        }
+        assert_eq!(f64::from_ln(f64::NEG_INFINITY), (0.0, 0));
     }
 
     #[test]
