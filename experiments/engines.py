@@ -3,8 +3,8 @@
 Usage: python experiments/engines.py spark|dask [--rows N] [--columns P] [--workers 1,2] [--repeats R]
 
 It needs the environment of the engine tests (target/venv-engines). Rows are made where they are needed, so no file is read: a row is a hidden state and
-noise. Seconds are the best of the repeats. Beside them are processor seconds of the busiest worker, with all of its processes, and of the driver: on a
-machine that does other work, too, their sum is what a pass would take.
+noise. Each worker is bound to a core. Seconds are the best of the repeats. Beside them are processor seconds of the busiest worker, with all of its
+processes, and of the driver: on a machine that does other work, too, their sum is what a pass would take.
 """
 
 import argparse
@@ -44,6 +44,16 @@ def seconds_of(pids):
     """Processor seconds of processes and of all below them."""
     ticks, below = processes()
     return sum(ticks.get(pid, 0) for pid in with_all_below(pids, below)) / os.sysconf("SC_CLK_TCK")
+
+
+def bind(pids):
+    """Binds each worker, with all of its processes and threads, to a core of its own, so that one worker does not use two."""
+    below = processes()[1]
+    cores = sorted(os.sched_getaffinity(0))
+    for ix, pid in enumerate(pids):
+        for process in with_all_below([pid], below):
+            for thread in map(int, os.listdir(f"/proc/{process}/task")):
+                os.sched_setaffinity(thread, {cores[ix % len(cores)]})
 
 
 def executors():
@@ -143,6 +153,7 @@ def main():
     for n_workers in map(int, given.workers.split(",")):
         make = spark_runner if given.engine == "spark" else dask_runner
         run, run_empty, workers, stop = make(n_workers, given.parts, given.rows, given.columns)
+        bind(workers)
         times, sizes = {}, {}
 
         def timed(name, run, task):
