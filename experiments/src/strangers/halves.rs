@@ -1,7 +1,7 @@
 //! A table's default tree with its support and bootstrap, and the trees of random halves of its rows: how many splits they share.
 //!
-//! With `--drawn`, so many rows are also drawn from the learned model, and two halves of them are compared with each other
-//! and with the tree they are drawn from: what halves of this size share if the tree is exactly true.
+//! With `--drawn`, two halves of the same size are also drawn from the learned model, and their trees are compared with each
+//! other and with the model's: what halves share if the tree is exactly true.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

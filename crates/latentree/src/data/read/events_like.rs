@@ -4,7 +4,7 @@
 //! Evidence, from the first rows: few columns; one, the ids, repeats itself; another holds codes, many and shared between ids;
 //! an id hardly ever has the same code twice. An id that is called so makes it certain; ids that stand together make it likely.
 //! Codes that are numbers make it certain only if the column is called a code: measurements of a subject (a weight at each age)
-//! look the same otherwise, and if they increase along the lines of each id, they are times.
+//! look the same otherwise, and if they increase from line to line of each id, they are times.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,13 +38,13 @@ pub(super) struct EventsLook {
 #[derive(Debug, Default)]
 struct Texts {
     number_of: HashMap<Box<[u8]>, u32>,
-    /// Of each text, NaN if it is none.
+    /// The number that each text stands for, or NaN.
     values: Vec<f64>,
     /// Of each row; 0 is missing.
     rows: Vec<u32>,
     any_word: bool,
     all_whole: bool,
-    /// Whether some text is no date; dates are no codes.
+    /// Whether some text is not a date; dates are not codes.
     any_other_than_date: bool,
 }
 

@@ -555,7 +555,7 @@ impl Profile {
 
     /// Whether whole numbers name rows rather than count or measure something.
     fn numbers_identify(&self, name: &str) -> bool {
-        // Nobody writes identifiers with units or between thousands.
+        // Identifiers have no units and no thousands separators.
         let is_amount = self.symbols.any() || self.decimal_comma() == Some(false);
         let few = self.n_values <= IDENTIFIER_LABELS as u64;
         if few || is_amount || self.any_negative || !(self.all_whole || self.whole_numbers()) {
