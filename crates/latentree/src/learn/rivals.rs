@@ -29,6 +29,10 @@ const MAX_CELLS: u64 = 200_000;
 /// Share of BIC by which a rival must be ahead. Closer models are ties, and the search's own model has no edges explained by
 /// chance.
 const TIE: f64 = 1e-4;
+/// On tables with more cells, a rival is fitted to the end only if it is behind by less than this share of BIC after a few
+/// passes of EM, which come much closer to the maximum.
+const HOPELESS: f64 = 5e-3;
+const ROUGH_PASSES: usize = 12;
 /// Learners and their numbers of hidden states; `None` means the learner's default.
 const RIVALS: [(LearnerName, Option<usize>); 5] = [
     (LearnerName::Auto, None),
@@ -74,6 +78,15 @@ impl Run<'_> {
                 if options.parameters.hidden_states == HiddenStates::Auto { HiddenStates::Fixed(2) } else { HiddenStates::Unset };
             options.parameters.hidden_states = n_states.map_or(by_default, HiddenStates::Fixed);
             let run = Run { options: &options, observer: &recorder, ..*self };
+            if !has_few_cells {
+                let mut rough = options.clone();
+                rough.em.iterations = Some(options.em.iterations.unwrap_or(ROUGH_PASSES).min(ROUGH_PASSES));
+                match (Run { options: &rough, ..run }).rival(rows, are_frequencies) {
+                    Ok((_, rough_bic)) if rough_bic > bic - HOPELESS * bic.abs() => {}
+                    Err(Error::Cancelled) => return Err(Error::Cancelled),
+                    Ok(_) | Err(_) => continue,
+                }
+            }
             match run.rival(rows, are_frequencies) {
                 Ok((rival, rival_bic)) if rival_bic > bic => (bic, best, is_rival) = (rival_bic, rival, true),
                 Err(Error::Cancelled) => return Err(Error::Cancelled),

@@ -169,6 +169,16 @@ impl Local {
         local
     }
 
+    /// These two nodes in the arrangement of another patch around them: with the same branches moved, or merged into the same
+    /// node.
+    pub(crate) fn arranged_as(&self, other: &Self, columns: &Columns) -> Self {
+        if other.nodes.len() == 1 {
+            return if other.nodes[0] == self.nodes[0] { self.joined(columns) } else { self.turned().joined(columns) };
+        }
+        let moved = (0..self.branches.len()).filter(|&branch| self.is_below(branch) != other.is_below(branch));
+        moved.fold(self.clone(), |local, branch| local.with_moved_branch(branch, columns))
+    }
+
     /// The same two nodes with the second one as the root.
     pub(crate) fn turned(&self) -> Self {
         let mut local = self.clone();

@@ -62,6 +62,23 @@ impl Patch {
         }
     }
 
+    /// Lengthens an EM step that led here from `before`: each probability becomes proportional to `before · (after / before)^exponent`
+    /// (Salakhutdinov and Roweis 2003). Parameters of numbers stay as they are.
+    pub(crate) fn over_relax(&mut self, before: &Self, exponent: f64, columns: &Columns) {
+        for (node, before) in self.nodes.iter_mut().zip(&before.nodes) {
+            // With a background, the states share only a part of the probability.
+            lengthen(&mut node.table, &before.table, node.n_states, exponent);
+        }
+        for (leaf, before) in self.leaves.iter_mut().zip(&before.leaves) {
+            let n = match &leaf.source {
+                Source::Column(column) if columns.columns[*column].is_discrete() => columns.columns[*column].width(),
+                Source::Soft(soft) => soft.n_states,
+                Source::Column(_) | Source::Fixed(_) | Source::Identity(_) => continue,
+            };
+            lengthen(&mut leaf.values, &before.values, n, exponent);
+        }
+    }
+
     /// Runs EM until a step gains less than `least`, and returns the log-likelihood before the last step. If there are many
     /// rows, all but the last steps use only some of them.
     pub(crate) fn climb(&mut self, columns: &Columns, floors: &Floors, steps: usize, least: f64) -> f64 {
@@ -105,6 +122,20 @@ fn normalise(counts: &[f64], n: usize, pseudo_count: f64, out: &mut [f64]) {
     for (counts, out) in counts.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
         let total: f64 = counts.iter().map(|count| count.max(0.0) + pseudo_count).sum();
         out.iter_mut().zip(counts).for_each(|(out, count)| *out = (count.max(0.0) + pseudo_count) / total);
+    }
+}
+
+/// Lengthens the step of each distribution of `n` cells; its sum does not change.
+fn lengthen(after: &mut [f64], before: &[f64], n: usize, exponent: f64) {
+    const LEAST: f64 = 1e-12;
+    for (after, before) in after.chunks_exact_mut(n).zip(before.chunks_exact(n)) {
+        let total: f64 = after.iter().sum();
+        for (cell, before) in after.iter_mut().zip(before) {
+            let ratio = cell.max(LEAST) / before.max(LEAST);
+            *cell = cell.max(LEAST) * ratio.powf(exponent - 1.0);
+        }
+        let longer: f64 = after.iter().sum();
+        after.iter_mut().for_each(|cell| *cell = (*cell * total / longer).max(LEAST));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Removes splits that the data do not support, and annotates the others with their support.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -23,9 +23,9 @@ pub const WEAK: f64 = 0.5;
 /// Support from which a split is strong.
 pub const STRONG: f64 = 0.95;
 /// Maximum number of rounds of merging and rearranging; each ends with new tests.
-const ROUNDS: usize = 8;
-/// Number of rounds that may rearrange: each costs as much as all tests, and later ones gain less.
-const REARRANGED: usize = 1;
+const ROUNDS: usize = 12;
+/// A strong split is tested again if more than one in this many of the neighbours of an end have changed.
+const FEW: usize = 20;
 /// Minimum gain of BIC for a rearrangement to be worth a round.
 const LEAST_GAIN: f64 = 1.0;
 /// Number of EM passes over all rows after a round.
@@ -119,25 +119,22 @@ pub(crate) fn collapsed(
     }
     let Some(mut tests) = bench.split_tests(&model, &|_| true, false, observer)? else { return Ok((model, None)) };
     let (mut model, mut removed) = (model, 0);
-    for round in 0..ROUNDS {
-        if round >= REARRANGED {
-            tests.iter_mut().for_each(|test| test.better = None);
-        }
+    for _ in 0..ROUNDS {
         let Some((smaller, n_merged)) = bench.smaller(&model, &tests, options, observer)? else { break };
-        // Edges with the same neighbours keep their tests. Hidden nodes of a Gaussian model are renumbered, but its tests are
+        // Edges with the same neighbours keep their tests, and so do strong ones with nearly the same. Hidden nodes of a Gaussian model are renumbered, but its tests are
         // cheap.
         let names = |tree: &Tree, [a, b]: [NodeIx; 2]| [tree.name(a).to_owned(), tree.name(b).to_owned()];
         let mut settled: HashMap<[String; 2], SplitTest> = HashMap::new();
         if model.family() == Family::Discrete {
             for test in tests.into_iter().filter(|test| options.collapse.change(test).is_none()) {
-                let near = |tree: &Tree, end: &str| {
-                    let end = tree.find(end)?;
-                    let mut near: Vec<String> = tree.links(end).iter().map(|link| tree.name(link.to).to_owned()).collect();
-                    near.sort();
-                    Some(near)
-                };
                 let ends = names(model.tree(), test.ends);
-                if ends.iter().all(|end| near(model.tree(), end) == near(smaller.tree(), end)) {
+                let n_changed = |end: &str| Some(n_changed(&near(model.tree(), end)?, &near(smaller.tree(), end)?));
+                let is_same = |end: &String| match n_changed(end) {
+                    Some((0, _)) => true,
+                    Some((n, all)) => test.support >= STRONG && n * FEW <= all,
+                    None => false,
+                };
+                if ends.iter().all(is_same) {
                     settled.insert(ends, test);
                 }
             }
@@ -157,6 +154,16 @@ pub(crate) fn collapsed(
         return Ok(concluded(model, tests, removed));
     }
     Ok(concluded(model, Some(tests), removed))
+}
+
+/// The names of a node's neighbours.
+fn near<'a>(tree: &'a Tree, node: &str) -> Option<BTreeSet<&'a str>> {
+    Some(tree.links(tree.find(node)?).iter().map(|link| tree.name(link.to)).collect())
+}
+
+/// How many neighbours a node has gained or lost, and how many it has had in all.
+fn n_changed(before: &BTreeSet<&str>, after: &BTreeSet<&str>) -> (usize, usize) {
+    (before.symmetric_difference(after).count(), before.union(after).count())
 }
 
 /// The model with its supports, and a summary of them.

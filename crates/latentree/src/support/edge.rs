@@ -14,6 +14,9 @@ const MAX_FITTED: usize = 6;
 const STEPS: usize = 60;
 /// Number of EM steps for the first look at an arrangement.
 const ROUGH_STEPS: usize = 3;
+/// Number of EM steps before steps become longer, and the factor by which the next one is longer than the last.
+const PLAIN_STEPS: usize = 2;
+const LONGER: f64 = 1.3;
 /// Gain below which EM stops.
 const TOLERANCE: f64 = 0.02;
 /// An arrangement behind the present one by more than this has no weight and is not fitted to the end.
@@ -82,44 +85,69 @@ impl Tester<'_> {
         };
         let is_merged_open = is_open(&merged);
         let are_open: Vec<bool> = rearranged.iter().map(is_open).collect();
-        let whole = self.context.edge(hidden, parent);
-        let again = |fitted: &Fitted| self.again(fitted, &whole, !own_rows.is_empty());
-        let base = (is_merged_open || are_open.contains(&true)).then(|| again(&present));
+        let is_sample = !own_rows.is_empty();
+        let base = (is_merged_open || are_open.contains(&true)).then(|| self.whole(hidden, parent, &present, is_sample));
+        // Returns the arrangement fitted to all rows as well, if it was.
         let alternative = |fitted: &Fitted, is_open: bool| {
-            let (gain, rows) = match &base {
-                Some(base) if is_open => {
-                    let (ln_likelihood, rows) = again(fitted);
-                    (ln_likelihood - base.0, rows)
-                }
-                _ => (fitted.ln_likelihood - present.ln_likelihood, Vec::new()),
-            };
             let n_parameters = fitted.local.patch.n_free(columns) as f64;
-            Alternative { ln_likelihood: present.ln_likelihood + gain, n_parameters, rows }
+            let (gain, rows, local) = match &base {
+                Some(base) if is_open => {
+                    let (again, rows) = self.again(fitted, &present, base, is_sample);
+                    (again.ln_likelihood - base.ln_likelihood, rows, again.local)
+                }
+                _ => (fitted.ln_likelihood - present.ln_likelihood, Vec::new(), fitted.local.clone()),
+            };
+            (Alternative { ln_likelihood: present.ln_likelihood + gain, n_parameters, rows }, local)
         };
+        let (of_moves, mut moved): (Vec<Alternative>, Vec<Local>) =
+            rearranged.iter().zip(are_open).map(|(other, is_open)| alternative(other, is_open)).unzip();
+        let (of_merged, merged) = alternative(&merged, is_merged_open);
         let compared = Compared {
             n: self.context.columns.weight,
             scale: self.context.columns.scale,
-            rearranged: rearranged.iter().zip(are_open).map(|(other, is_open)| alternative(other, is_open)).collect(),
-            merged: alternative(&merged, is_merged_open),
+            rearranged: of_moves,
+            merged: of_merged,
             present: Alternative {
-                rows: base.as_ref().map(|base| base.1.clone()).unwrap_or_default(),
-                ..alternative(&present, false)
+                ln_likelihood: present.ln_likelihood,
+                n_parameters: present.local.patch.n_free(columns) as f64,
+                rows: base
+                    .as_ref()
+                    .filter(|_| self.with_rows)
+                    .map(|base| row_values(&base.local.patch, self.context.columns))
+                    .unwrap_or_default(),
             },
         };
-        let better = compared.better().map(|(at, gain)| (rearranged[at].local.clone(), gain));
-        Outcome { compared, merged: merged.local, better }
+        let better = compared.better().map(|(at, gain)| (moved.swap_remove(at), gain));
+        Outcome { compared, merged, better }
     }
 
-    /// The log-likelihood of an arrangement after EM on all rows, if it was fitted on a sample, and that of each row if
-    /// needed.
-    fn again(&self, fitted: &Fitted, whole: &Local, is_sample: bool) -> (f64, Vec<f64>) {
+    /// The present arrangement fitted to all rows.
+    fn whole(&self, hidden: usize, parent: usize, present: &Fitted, is_sample: bool) -> Fitted {
+        if !is_sample {
+            return Fitted { local: present.local.clone(), ln_likelihood: present.ln_likelihood };
+        }
+        let mut local = self.context.edge(hidden, parent);
+        let ln_likelihood = self.fit(&mut local.patch, self.context.columns, STEPS, f64::NEG_INFINITY);
+        Fitted { local, ln_likelihood }
+    }
+
+    /// An arrangement that was fitted on a sample, fitted to all rows, and the log-likelihood of each row if needed. EM starts
+    /// from the tables of the present arrangement: those fitted on a sample are noisy, and EM would take many steps to lose the
+    /// noise.
+    fn again(&self, fitted: &Fitted, present: &Fitted, base: &Fitted, is_sample: bool) -> (Fitted, Vec<f64>) {
         let columns = self.context.columns;
-        let mut patch = fitted.local.patch.clone();
-        // Leaves have the same order in all arrangements; sources for all rows replace those of the sample.
-        patch.leaves.iter_mut().zip(&whole.patch.leaves).for_each(|(to, from)| to.source = from.source.clone());
-        let ln_likelihood =
-            if is_sample { self.fit(&mut patch, columns, STEPS, f64::NEG_INFINITY) } else { fitted.ln_likelihood };
-        (ln_likelihood, if self.with_rows { row_values(&patch, columns) } else { Vec::new() })
+        let mut again = Fitted { local: fitted.local.clone(), ln_likelihood: fitted.ln_likelihood };
+        if is_sample {
+            again.local = base.local.arranged_as(&fitted.local, columns);
+            // Resampled rows may favour an arrangement that is far behind on these.
+            let least = match self.with_rows {
+                true => f64::NEG_INFINITY,
+                false => base.ln_likelihood + self.extra_cost(&fitted.local, &present.local) - HOPELESS,
+            };
+            again.ln_likelihood = self.fit(&mut again.local.patch, columns, STEPS, least);
+        }
+        let rows = if self.with_rows { row_values(&again.local.patch, columns) } else { Vec::new() };
+        (again, rows)
     }
 
     fn fitted(&self, mut local: Local, least: f64) -> Fitted {
@@ -127,16 +155,24 @@ impl Tester<'_> {
         Fitted { local, ln_likelihood }
     }
 
-    /// Runs EM until a step gains less than the tolerance. Returns the log-likelihood of the last evaluated tables plus what
-    /// geometric convergence would still add. Gives up early on fits that would stay below `least`.
-    fn fit(&self, patch: &mut Patch, columns: &Columns, steps: usize, least: f64) -> f64 {
+    /// Runs over-relaxed EM until a step gains less than the tolerance. Returns the log-likelihood of the last evaluated tables
+    /// plus what geometric convergence would still add. Gives up early on fits that would stay below `least`.
+    pub(super) fn fit(&self, patch: &mut Patch, columns: &Columns, steps: usize, least: f64) -> f64 {
         let mut work = patch.work();
         let (mut value, mut last_gain, mut limit) = (f64::NEG_INFINITY, f64::INFINITY, 0.0);
+        // The exponent of the next step, and the result of the plain step in case the longer one is too long.
+        let (mut exponent, mut plain) = (1.0, None);
         for step in 0..=steps {
             let counts = patch.expect(columns, &mut work, |_, _| {});
             let gain = counts.log_likelihood - value;
             if !counts.log_likelihood.is_finite() || (step > 0 && gain < 0.0) {
-                break;
+                match plain.take() {
+                    Some(plain) => {
+                        (*patch, exponent) = (plain, 1.0);
+                        continue;
+                    }
+                    None => break,
+                }
             }
             let ratio = gain / last_gain;
             limit = if ratio > 0.0 && ratio < 0.98 { gain * ratio / (1.0 - ratio) } else { 0.0 };
@@ -145,7 +181,14 @@ impl Tester<'_> {
             if gain < TOLERANCE || step == steps || is_hopeless {
                 break;
             }
+            let before = patch.clone();
             patch.maximise(&counts, columns, &self.floors);
+            plain = None;
+            if step >= PLAIN_STEPS {
+                exponent *= LONGER;
+                plain = Some(patch.clone());
+                patch.over_relax(&before, exponent, columns);
+            }
         }
         value + limit.min(last_gain.min(1e9) * 20.0)
     }

@@ -71,6 +71,63 @@ fn local_likelihoods_differ_as_those_of_the_whole_models() {
 }
 
 #[test]
+fn a_patch_is_arranged_as_another_of_the_same_edge() {
+    let family = ParameterFamily::Categorical { states: 4, hidden_states: 3, separation: 0.5 };
+    let model = model_of(Shape::Random { max_degree: Some(5) }, 14, family, 1);
+    let data = Inference::new(&model).sample(300, 5).unwrap();
+    let columns = Columns::read(&data, usize::MAX, &Silent).unwrap();
+    let net = Net::of_model(&model, &columns).unwrap();
+    let messages = net.messages(&columns);
+    let context = Context::new(&net, &columns, &messages);
+    for (hidden, parent) in edges_of(&net).into_iter().take(4) {
+        let present = context.edge(hidden, parent);
+        let mut others = vec![present.clone(), present.joined(&columns), present.turned().joined(&columns)];
+        others.extend((0..present.branches.len()).map(|branch| present.with_moved_branch(branch, &columns)));
+        for other in &others {
+            let arranged = present.arranged_as(other, &columns);
+            assert_eq!((&arranged.nodes, &arranged.removed), (&other.nodes, &other.removed));
+            let tables = |local: &Local| local.patch.leaves.iter().map(|leaf| (leaf.at, leaf.values.clone())).collect::<Vec<_>>();
+            assert_eq!(tables(&arranged), tables(other));
+        }
+    }
+}
+
+#[test]
+fn longer_steps_reach_the_maximum_of_plain_ones_and_keep_distributions() {
+    let family = ParameterFamily::Categorical { states: 3, hidden_states: 3, separation: 0.4 };
+    let model = model_of(Shape::DoubleStar, 8, family, 7);
+    let data = Inference::new(&model).sample(2000, 5).unwrap();
+    let columns = Columns::read(&data, usize::MAX, &Silent).unwrap();
+    let net = Net::of_model(&model, &columns).unwrap();
+    let messages = net.messages(&columns);
+    let context = Context::new(&net, &columns, &messages);
+    let floors = Floors::of(&Smoothing::default());
+    let tester = Tester { context: &context, sample: &context, floors, with_rows: false };
+    let (hidden, parent) = edges_of(&net)[0];
+    let start = context.edge(hidden, parent).with_moved_branch(0, &columns);
+    let (mut plain, mut longer) = (start.clone(), start);
+    for _ in 0..2000 {
+        let counts = plain.patch.expect(&columns, &mut plain.patch.work(), |_, _| {});
+        plain.patch.maximise(&counts, &columns, &floors);
+    }
+    tester.fit(&mut longer.patch, &columns, 60, f64::NEG_INFINITY);
+    // A step that gains less than 0.02 nats ends the fit; with a rate of convergence of 0.98, 1 nat would be left.
+    let [most, reached] = [&plain, &longer].map(|local| ln_likelihood(local, &columns));
+    assert!(reached > most - 1.0, "{reached} {most}");
+    let before = longer.patch.clone();
+    longer.patch.over_relax(&plain.patch, 1.7, &columns);
+    for (node, other) in longer.patch.nodes.iter().zip(&before.nodes) {
+        let sums = |table: &[f64]| table.chunks_exact(node.n_states).map(|row| row.iter().sum::<f64>()).collect::<Vec<_>>();
+        sums(&node.table).iter().zip(sums(&other.table)).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
+    }
+    let mut same = before.clone();
+    same.over_relax(&plain.patch, 1.0, &columns);
+    same.leaves.iter().zip(&before.leaves).for_each(|(a, b)| {
+        a.values.iter().zip(&b.values).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
+    });
+}
+
+#[test]
 fn true_splits_of_plenty_of_data_are_supported_and_the_same_at_any_number_of_threads() {
     for family in [BINARY, GAUSSIAN, MIXED] {
         let model = model_of(Shape::DoubleStar, 10, family, 2);
