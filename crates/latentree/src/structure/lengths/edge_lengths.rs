@@ -16,8 +16,9 @@
 //! close to the optimum.
 //!
 //! # Cost
-//! O(p · n) a step for n nodes in all, parallel, 16 n bytes for each of 32 parts: about half a second a step for p = 12,000 on
-//! two cores. At most 3 · 10⁹ / (p · n) steps are taken, but 30 at least and 5,000 at most; what is left of the gradient then
+//! A look at each pair that has a distance, and a sweep over the nodes for each variable: O(p · n) a step for n nodes in all at
+//! most, parallel, 16 n bytes for each of 32 parts: about half a second a step for p = 12,000 on two cores. Pairs that count are
+//! listed once, 20 bytes each, unless they are very many: most pairs of words have no distance. At most 3 · 10⁹ / (p · n) steps are taken, but 30 at least and 5,000 at most; what is left of the gradient then
 //! decides whether it [converged](FittedLengths::converged).
 
 use rayon::prelude::*;
@@ -36,6 +37,8 @@ const EXACT: f64 = 1e-13;
 const EXACT_OF_MANY: f64 = 1e-7;
 /// Pairs of a variable and a node above which there are many.
 const MANY: f64 = 1e6;
+/// Pairs that are listed at most, in 320 MB; of more, each step looks for those that count.
+const MAX_LISTED: usize = 1 << 24;
 /// What counts as converged.
 const CONVERGED: f64 = 1e-6;
 
@@ -128,6 +131,18 @@ struct Pairs<'a> {
     least_error: f64,
     /// Rows of the triangle in each part, about as many pairs in each.
     parts: Vec<std::ops::Range<usize>>,
+    /// The pairs that count, by part, unless they are too many.
+    listed: Option<Vec<Listed>>,
+}
+
+/// The pairs of a run of rows that count: place of the variable of the lower number, distance and weight.
+#[derive(Default)]
+struct Listed {
+    /// Where the pairs of each row end.
+    ends: Vec<usize>,
+    places: Vec<u32>,
+    distances: Vec<f64>,
+    weights: Vec<f64>,
 }
 
 impl<'a> Pairs<'a> {
@@ -165,38 +180,80 @@ impl<'a> Pairs<'a> {
         let parts = (0..PARTS).map(|part| row_of(part)..if part + 1 == PARTS { p } else { row_of(part + 1) }).collect();
         let variable = nodes.iter().map(|node| position[node.get()]).collect();
         let least_error = if least.is_finite() { least } else { 0.0 };
-        Ok(Self { distances, position, parent, end, start, variable, given, least_error, parts })
+        let mut pairs = Self { distances, position, parent, end, start, variable, given, least_error, parts, listed: None };
+        if distances.lower().iter().filter(|value| !value.is_nan()).count() <= MAX_LISTED {
+            pairs.listed = Some(pairs.parts.par_iter().map(|rows| pairs.list(rows.clone())).collect());
+        }
+        Ok(pairs)
     }
 
-    /// Calls `pair(i, j, place of the lowest common ancestor, distance, weight)` for the pairs of a run of rows that count.
-    fn for_each(&self, rows: std::ops::Range<usize>, mut pair: impl FnMut(usize, usize, usize, f64, f64)) {
-        let n = self.parent.len();
-        let mut ancestor = vec![0_u32; n];
+    fn list(&self, rows: std::ops::Range<usize>) -> Listed {
+        let mut listed = Listed::default();
         for i in rows {
-            let at = self.variable[i];
-            let first = self.start[at as usize];
-            let range = first as usize..self.end[first as usize] as usize;
-            for place in range {
-                let is_above = place as u32 <= at && at < self.end[place];
-                ancestor[place] = if is_above { place as u32 } else { ancestor[self.parent[place] as usize] };
+            self.row(i, |to, distance, weight| {
+                listed.places.push(to as u32);
+                listed.distances.push(distance);
+                listed.weights.push(weight);
+            });
+            listed.ends.push(listed.places.len());
+        }
+        listed
+    }
+
+    /// Calls `pair(place of j, distance, weight)` for the pairs of a row that count.
+    fn row(&self, i: usize, mut pair: impl FnMut(usize, f64, f64)) {
+        let first = self.start[self.variable[i] as usize];
+        let from = i * i.saturating_sub(1) / 2;
+        let values = &self.distances.lower()[from..from + i];
+        let errors = self.distances.lower_errors().map(|errors| &errors[from..from + i]);
+        for (j, &value) in values.iter().enumerate() {
+            let to = self.variable[j] as usize;
+            if value.is_nan() || self.start[to] != first {
+                continue;
             }
-            let from = i * i.saturating_sub(1) / 2;
-            let values = &self.distances.lower()[from..from + i];
-            let errors = self.distances.lower_errors().map(|errors| &errors[from..from + i]);
-            for (j, &value) in values.iter().enumerate() {
-                let to = self.variable[j] as usize;
-                if value.is_nan() || self.start[to] != first {
-                    continue;
+            let weight = match errors {
+                Some(errors) if self.least_error > 0.0 => {
+                    let share = self.least_error / errors[j];
+                    if share > 0.0 { share.min(1.0).powi(2) } else { 0.0 }
                 }
-                let weight = match errors {
-                    Some(errors) if self.least_error > 0.0 => {
-                        let share = self.least_error / errors[j];
-                        if share > 0.0 { share.min(1.0).powi(2) } else { 0.0 }
-                    }
-                    _ => 1.0,
-                };
-                pair(i, j, ancestor[to] as usize, value, weight);
+                _ => 1.0,
+            };
+            pair(to, value, weight);
+        }
+    }
+
+    /// Calls `pair(places of i and j, place of their lowest common ancestor, distance, weight)` for the pairs of a part that count.
+    fn for_each(&self, part: usize, mut pair: impl FnMut(usize, usize, usize, f64, f64)) {
+        let mut ancestor = vec![0_u32; self.parent.len()];
+        let mut begin = 0;
+        for (at, i) in self.parts[part].clone().enumerate() {
+            let own = self.variable[i] as usize;
+            self.set_ancestors(own, &mut ancestor);
+            let Some(listed) = self.listed.as_ref().map(|parts| &parts[part]) else {
+                self.row(i, |to, distance, weight| pair(own, to, ancestor[to] as usize, distance, weight));
+                continue;
+            };
+            let range = std::mem::replace(&mut begin, listed.ends[at])..listed.ends[at];
+            let numbers = listed.distances[range.clone()].iter().zip(&listed.weights[range.clone()]);
+            for (&to, (&distance, &weight)) in listed.places[range].iter().zip(numbers) {
+                pair(own, to as usize, ancestor[to as usize] as usize, distance, weight);
             }
+        }
+    }
+
+    /// Sets the lowest common ancestor of a place with each place of its tree: what a node on the way to the root has below it,
+    /// but for the child on the way, has that node.
+    fn set_ancestors(&self, own: usize, ancestor: &mut [u32]) {
+        let (mut at, mut below) = (own, own..own);
+        loop {
+            let range = at..self.end[at] as usize;
+            ancestor[range.start..below.start].fill(at as u32);
+            ancestor[below.end..range.end].fill(at as u32);
+            let up = self.parent[at] as usize;
+            if up == at {
+                return;
+            }
+            (at, below) = (up, range);
         }
     }
 
@@ -218,18 +275,17 @@ impl<'a> Pairs<'a> {
             Summand::Residual(lengths) | Summand::Product(lengths) => self.depths(lengths),
             Summand::Weight => vec![0.0; n],
         };
-        let at_variable = |ix: usize| depth[self.variable[ix] as usize];
-        let partial = self.parts.par_iter().map(|rows| {
+        let partial = (0..self.parts.len()).into_par_iter().map(|part| {
             let mut sums = vec![0.0; n];
-            self.for_each(rows.clone(), |i, j, above, distance, weight| {
-                let way = || at_variable(i) + at_variable(j) - 2.0 * depth[above];
+            self.for_each(part, |i, j, above, distance, weight| {
+                let way = || depth[i] + depth[j] - 2.0 * depth[above];
                 let value = match summand {
                     Summand::Residual(_) => weight * (way() - distance),
                     Summand::Product(_) => weight * way(),
                     Summand::Weight => weight,
                 };
-                sums[self.variable[i] as usize] += value;
-                sums[self.variable[j] as usize] += value;
+                sums[i] += value;
+                sums[j] += value;
                 sums[above] -= 2.0 * value;
             });
             sums
@@ -253,11 +309,10 @@ impl<'a> Pairs<'a> {
     /// Sums of weighted squared residuals and of weights.
     fn squares(&self, lengths: &[f64]) -> (f64, f64) {
         let depth = self.depths(lengths);
-        let at_variable = |ix: usize| depth[self.variable[ix] as usize];
-        let partial = self.parts.par_iter().map(|rows| {
+        let partial = (0..self.parts.len()).into_par_iter().map(|part| {
             let (mut sum, mut weights) = (0.0, 0.0);
-            self.for_each(rows.clone(), |i, j, above, distance, weight| {
-                sum += weight * (at_variable(i) + at_variable(j) - 2.0 * depth[above] - distance).powi(2);
+            self.for_each(part, |i, j, above, distance, weight| {
+                sum += weight * (depth[i] + depth[j] - 2.0 * depth[above] - distance).powi(2);
                 weights += weight;
             });
             (sum, weights)
