@@ -43,12 +43,27 @@ pub(crate) fn by_moments_of_pairs(
         return by_moments(tree, source, None, options, observer);
     }
     limits::check("parameters.hidden_states", n_states, 1..=limits::MAX_HIDDEN_STATES)?;
+    let columns = columns(source, pairs, observer)?;
+    let (problem, summaries) = collected(tree, source, pairs, &columns, options, observer)?;
+    observer.stage("tables", None);
+    problem.solve(&summaries, options)
+}
+
+/// The moments of the summaries, and the problem that they solve.
+pub(super) fn collected<'a>(
+    tree: &Tree,
+    source: &mut dyn BatchSource,
+    pairs: &PairMoments,
+    columns: &'a [ColumnSummary],
+    options: &MomentOptions,
+    observer: &dyn Observer,
+) -> Result<(Problem<'a>, Summaries)> {
+    let schema = Arc::clone(source.schema());
     let mut warnings = Vec::new();
     let tree = discrete_tree(tree, &schema, &mut warnings)?;
-    let columns = columns(source, pairs, observer)?;
-    let known = KnownPairs::new(pairs, &schema, &columns);
-    let coordinates = Coordinates::new(&schema, &columns, &vec![None; schema.variables().len()]);
-    let mut problem = Problem::new(tree, schema, &columns, coordinates, options)?;
+    let known = KnownPairs::new(pairs, &schema, columns);
+    let coordinates = Coordinates::new(&schema, columns, &vec![None; schema.variables().len()]);
+    let mut problem = Problem::new(tree, schema, columns, coordinates, options)?;
     problem.warnings.splice(0..0, warnings);
     observer.stage("pairs", None);
     let grams: Vec<Vec<f64>> = problem.plan.views.par_iter().map(|views| known.gram(&views.coordinates.concat())).collect();
@@ -56,12 +71,12 @@ pub(crate) fn by_moments_of_pairs(
     observer.stage("triples", source.n_rows_hint());
     let triples = fold(source, SummaryTriples::new(Arc::clone(&plan)), observer)?.finish()?;
     source.rewind()?;
-    observer.stage("tables", None);
-    problem.solve(&known.summaries(plan, &triples), options)
+    let summaries = known.summaries(plan, &triples);
+    Ok((problem, summaries))
 }
 
 /// Whether the moments of all pairs tell all that is asked of pairs.
-fn suffice(pairs: &PairMoments, schema: &Schema, n_states: usize) -> bool {
+pub(super) fn suffice(pairs: &PairMoments, schema: &Schema, n_states: usize) -> bool {
     let most_features = (0..schema.variables().len()).map(|ix| feature_cross::n_features(schema, ix)).max().unwrap_or(0);
     let is_known = |kind: &Kind| match kind {
         Kind::Binary { .. } | Kind::Categorical { .. } => true,
@@ -78,7 +93,7 @@ fn suffice(pairs: &PairMoments, schema: &Schema, n_states: usize) -> bool {
 }
 
 /// The columns by themselves.
-fn columns(source: &mut dyn BatchSource, pairs: &PairMoments, observer: &dyn Observer) -> Result<Vec<ColumnSummary>> {
+pub(super) fn columns(source: &mut dyn BatchSource, pairs: &PairMoments, observer: &dyn Observer) -> Result<Vec<ColumnSummary>> {
     let schema = Arc::clone(source.schema());
     if schema.columns().iter().any(|column| column.kind.n_states().is_none()) {
         observer.stage("columns", source.n_rows_hint());

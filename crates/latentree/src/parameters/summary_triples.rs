@@ -23,6 +23,8 @@ use crate::moments::{Accumulator, Sums};
 
 /// Standard deviations that zeros may be from the mean: the cube is lost in precision.
 const FARTHEST_ZERO: f64 = 256.0;
+/// More parts than a hidden node's branches are in.
+const MOST_PARTS: usize = 8;
 /// Sparse rows that a thread adds at once.
 const ROWS_OF_A_PART: usize = 1024;
 
@@ -98,9 +100,8 @@ struct Target {
     weight: f64,
     /// The number among those of all hidden nodes.
     at: u32,
-    /// Which of the views, and the bit of the part.
-    views: u32,
-    part: u8,
+    /// Which of the views, times [`MOST_PARTS`], and which of its parts.
+    part: u32,
 }
 
 /// The plan as sparse rows need it: by coordinate instead of by hidden node.
@@ -129,14 +130,14 @@ impl Targets {
         }
         (0..n).for_each(|place| starts[place + 1] += starts[place]);
         let mut next = starts.clone();
-        let mut targets = vec![Target { weight: 0.0, at: 0, views: 0, part: 0 }; starts[n]];
+        let mut targets = vec![Target { weight: 0.0, at: 0, part: 0 }; starts[n]];
         for (ix, (views, directions)) in views.iter().zip(&plan.directions).enumerate() {
             let r = views.n_states - 1;
             for (part, (places, weights)) in views.coordinates.iter().zip(directions).enumerate() {
                 for (&place, weights) in places.iter().zip(weights.chunks_exact(r)) {
                     for (c, &weight) in weights.iter().enumerate() {
                         let at = (numbers[ix] + part * r + c) as u32;
-                        targets[next[place]] = Target { weight, at, views: ix as u32, part: 1 << part };
+                        targets[next[place]] = Target { weight, at, part: (ix * MOST_PARTS + part) as u32 };
                         next[place] += 1;
                     }
                 }
@@ -188,23 +189,24 @@ impl SummaryTriples {
         let mut numbers = vec![0.0; targets.numbers[plan.plan.views.len()]];
         // The parts of each hidden node that the row has changed.
         let mut parts = vec![0_u8; plan.plan.views.len()];
-        let mut changed: Vec<u32> = Vec::with_capacity(parts.len());
+        let (mut changed, mut n_changed) = (vec![0_u32; parts.len() + 1], 0);
         let mut scratch = Vec::new();
         for row in part {
             for (column, value) in rows.row(row) {
                 plan.plan.coordinates.beyond_zero(column, value, |place, amount| {
                     for target in &targets.targets[targets.starts[place]..targets.starts[place + 1]] {
                         numbers[target.at as usize] += amount * target.weight;
-                        let parts = &mut parts[target.views as usize];
-                        if *parts == 0 {
-                            changed.push(target.views);
-                        }
-                        *parts |= target.part;
+                        let views = target.part / MOST_PARTS as u32;
+                        let parts = &mut parts[views as usize];
+                        // Written in any case, and kept if it is the first: without a branch that nothing can foretell.
+                        changed[n_changed] = views;
+                        n_changed += usize::from(*parts == 0);
+                        *parts |= 1 << (target.part % MOST_PARTS as u32);
                     }
                 });
             }
             let weight = batch.weight(row);
-            for ix in changed.drain(..) {
+            for &ix in &changed[..std::mem::take(&mut n_changed)] {
                 let ix = ix as usize;
                 let own = &mut numbers[targets.numbers[ix]..targets.numbers[ix + 1]];
                 // A product needs three parts.
