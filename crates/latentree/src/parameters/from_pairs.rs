@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use super::by_moments::{FEW_ROWS_FOR_A_FEATURE, MomentModel, MomentOptions, Problem, by_moments};
 use super::discrete_tree::discrete_tree;
 use super::summaries::{Features, ObservedChild, Summaries, SummaryPlan};
-use super::summary_triples::{SummaryTriples, thirds};
+use super::summary_triples::{FARTHEST_ZERO, SummaryTriples, thirds};
 use crate::coordinates::{Coordinates, extend_standards, feature_cross};
 use crate::data::{BatchSource, Kind, Schema};
 use crate::error::Result;
@@ -78,10 +78,10 @@ pub(super) fn collected<'a>(
 /// Whether the moments of all pairs tell all that is asked of pairs.
 pub(super) fn suffice(pairs: &PairMoments, schema: &Schema, n_states: usize) -> bool {
     let most_features = (0..schema.variables().len()).map(|ix| feature_cross::n_features(schema, ix)).max().unwrap_or(0);
-    let is_known = |kind: &Kind| match kind {
+    let is_known = |ix: usize| match schema.columns()[ix].kind {
         Kind::Binary { .. } | Kind::Categorical { .. } => true,
         // More states are told by bins of the numbers.
-        Kind::Count => n_states <= 2,
+        Kind::Count => n_states <= 2 && keeps_digits(pairs, ColIx::new(ix)),
         Kind::Continuous => false,
     };
     **pairs.schema() == *schema
@@ -89,7 +89,14 @@ pub(super) fn suffice(pairs: &PairMoments, schema: &Schema, n_states: usize) -> 
         && pairs.degree() == 1
         && most_features <= feature_cross::NARROW
         && pairs.n_rows() >= most_features as u64 * FEW_ROWS_FOR_A_FEATURE
-        && schema.columns().iter().all(|column| is_known(&column.kind))
+        && (0..schema.columns().len()).all(is_known)
+}
+
+/// Whether the sums of a column of numbers tell its second moments: sums of numbers far from what was taken off them have lost the
+/// digits.
+fn keeps_digits(pairs: &PairMoments, column: ColIx) -> bool {
+    let (mean, variance) = (pairs.mean(column).unwrap_or(0.0), pairs.variance(column).unwrap_or(0.0));
+    variance <= 0.0 || (mean - pairs.shift(column)).powi(2) <= FARTHEST_ZERO * FARTHEST_ZERO * variance
 }
 
 /// The columns by themselves.

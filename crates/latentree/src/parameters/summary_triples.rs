@@ -22,7 +22,7 @@ use crate::moments::sums::{from_bytes, mismatch, to_bytes};
 use crate::moments::{Accumulator, Sums};
 
 /// Standard deviations that zeros may be from the mean: the cube is lost in precision.
-const FARTHEST_ZERO: f64 = 256.0;
+pub(super) const FARTHEST_ZERO: f64 = 256.0;
 /// More parts than a hidden node's branches are in.
 const MOST_PARTS: usize = 8;
 /// Sparse rows that a thread adds at once.
