@@ -25,6 +25,7 @@ use crate::parameters::em::ExpectedCounts;
 use crate::parameters::local_pairs::LocalPairs;
 use crate::parameters::observed_edges::PairCounts;
 use crate::parameters::summaries::Summaries;
+use crate::parameters::summary_triples::SummaryTriples;
 use crate::parameters::{PrivateTriples, TreeMoments};
 use crate::privacy::PrivatePairs;
 use crate::spectral::pair_tables::PairTables;
@@ -41,6 +42,7 @@ const REGISTRY: &[Entry] = &[
     Entry::of::<FeatureCross>(),
     Entry::of::<LocalPairs>(),
     Entry::of::<Summaries>(),
+    Entry::of::<SummaryTriples>(),
     Entry::of::<PairCounts>(),
     Entry::of::<ExpectedCounts>(),
     Entry::of::<TreeMoments>(),

@@ -234,6 +234,11 @@ impl Coordinates {
         self.base.len()
     }
 
+    /// The coordinates of a row of zeros.
+    pub(crate) fn of_zeros(&self) -> &[f64] {
+        &self.base
+    }
+
     /// Number of columns.
     pub(crate) fn n_columns(&self) -> usize {
         self.columns.len()
@@ -317,6 +322,26 @@ impl Coordinates {
         if value != 0.0 {
             let weights = &self.weights[map.weights + feature * width..];
             out.iter_mut().zip(weights).for_each(|(out, weight)| *out += value * weight);
+        }
+    }
+
+    /// Calls `each` with the coordinates in which a value differs from a zero, and by how much.
+    #[inline]
+    pub(crate) fn beyond_zero(&self, column: usize, value: f64, mut each: impl FnMut(usize, f64)) {
+        let map = &self.columns[column];
+        let (start, width) = (map.start as usize, map.width as usize);
+        let value = self.seen(column, value);
+        let of = |feature: usize, at: usize| self.weights[map.weights + feature * width + at];
+        for at in 0..width {
+            let amount = match (map.kind, value.is_nan()) {
+                (ColumnKind::Levels, false) => of(value as usize, at) - of(0, at),
+                (ColumnKind::Levels, true) => self.offsets[map.offset + at] - of(0, at),
+                (_, true) => self.offsets[map.offset + at],
+                (_, false) => value * of(0, at),
+            };
+            if amount != 0.0 {
+                each(start + at, amount);
+            }
         }
     }
 

@@ -339,7 +339,8 @@ impl Federation {
             ParameterMethod::Moments
                 if schema.columns().iter().all(|column| column.kind.n_states().is_some_and(|n| n <= NARROW)) =>
             {
-                Some(6 + agreed)
+                // One more for tables of so few rows that pairs do not suffice for the directions.
+                Some(5 + agreed)
             }
             _ => None,
         }

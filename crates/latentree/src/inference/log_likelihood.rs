@@ -1,7 +1,7 @@
 //! Log-likelihood of rows.
 
 use super::star::StarPlan;
-use super::{Inference, Sweep};
+use super::{Engine, Inference, SparsePlan, Sweep};
 use crate::data::{Batch, BatchSource, Block};
 use crate::error::{Error, Result};
 use crate::information;
@@ -62,11 +62,18 @@ impl Inference<'_> {
     /// # Errors
     /// [`Error::Mismatch`] if the batch has other columns.
     pub fn log_likelihood(&self, batch: &Batch) -> Result<Vec<f64>> {
-        if let Block::Sparse(rows) = &batch.block
-            && let Some(star) = StarPlan::new(self.model)
-        {
-            self.check(batch)?;
-            return Ok(star.posteriors(rows).1);
+        if let Block::Sparse(rows) = &batch.block {
+            if let Some(star) = StarPlan::new(self.model) {
+                self.check(batch)?;
+                return Ok(star.posteriors(rows).1);
+            }
+            if let Engine::Discrete(plan) = &*self.engine {
+                self.check(batch)?;
+                let sparse = self.sparse.get_or_init(|| SparsePlan::new(plan, self.model.schema().columns().len()));
+                if let Some(sparse) = sparse.as_ref().filter(|sparse| sparse.pays(rows)) {
+                    return Ok(sparse.log_likelihood(rows));
+                }
+            }
         }
         let blocks = self.over_batch(batch, Sweep::Up, |_, _, passed| passed.ln_likelihood().to_vec())?;
         Ok(blocks.concat())

@@ -31,12 +31,11 @@ pub use most_probable::MostProbable;
 pub use posterior::Posterior;
 pub use query::{Answer, JointAnswer};
 pub use sample::Sampler;
-#[cfg(test)]
 pub(crate) use sparse::SparsePlan;
 pub use star::ln_lengths;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
@@ -65,6 +64,8 @@ use sum_product::Workspace;
 pub struct Inference<'m> {
     model: &'m LatentTree,
     engine: Arc<Engine>,
+    /// For sparse rows; made when the first of them come.
+    sparse: OnceLock<Option<SparsePlan>>,
 }
 
 /// A model's compiled schedule.
@@ -101,12 +102,12 @@ impl<'m> Inference<'m> {
     /// Compiles a model.
     #[must_use]
     pub fn new(model: &'m LatentTree) -> Self {
-        Self { model, engine: Arc::new(Engine::new(model)) }
+        Self::with_engine(model, Arc::new(Engine::new(model)))
     }
 
     /// Inference with a schedule compiled before, from this model.
     pub(crate) fn with_engine(model: &'m LatentTree, engine: Arc<Engine>) -> Self {
-        Self { model, engine }
+        Self { model, engine, sparse: OnceLock::new() }
     }
 
     /// The model.

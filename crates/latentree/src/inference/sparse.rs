@@ -1,4 +1,4 @@
-//! Expected counts from sparse rows: a row costs the paths of its non-zero cells, not the number of variables.
+//! Likelihoods and expected counts from sparse rows: a row costs the paths of its non-zero cells, not the number of variables.
 //!
 //! Take the row of all zeros as the base. With `K(s)` the product of the base messages into node `v` and
 //! `m⁰(p) = Σ_s T(s|p) K(s) e⁰(s)` its own base message (`e⁰` the evidence of an observed inner node, that it is 0), write every
@@ -337,9 +337,36 @@ impl SparsePlan {
         totals
     }
 
-    /// Passes messages along the paths of a row, adds what its nodes expect, and gives its log-likelihood.
+    /// Log-likelihoods of all rows of a sparse batch.
+    pub(crate) fn log_likelihood(&self, rows: &SparseRows) -> Vec<f64> {
+        let starts: Vec<usize> = (0..rows.n_rows()).step_by(ROWS_OF_A_PART).collect();
+        let part = |start: usize| {
+            let mut walk = Walk::new(self);
+            (start..rows.n_rows().min(start + ROWS_OF_A_PART)).map(|row| self.row_up(rows, row, &mut walk)).collect::<Vec<f64>>()
+        };
+        starts.into_par_iter().map(part).collect::<Vec<_>>().concat()
+    }
+
+    /// Log-likelihood of a row, which leaves nothing behind.
+    fn row_up(&self, rows: &SparseRows, row: usize, walk: &mut Walk) -> f64 {
+        let mut ln_scale = self.begin(rows, row, walk);
+        for word_ix in 0..walk.on_path.len() {
+            let mut word = std::mem::take(&mut walk.on_path[word_ix]);
+            while word != 0 {
+                let at = word_ix * 64 + word.trailing_zeros() as usize;
+                word &= word - 1;
+                self.up(at, walk, &mut ln_scale);
+                let node = &self.nodes[at];
+                walk.records[node.products()..][..node.n_states as usize].fill(1.0);
+                walk.evidence[at] = 0;
+            }
+        }
+        ln_scale
+    }
+
+    /// Enters the cells of a row, and gives the logarithm of what is taken out of the messages.
     #[inline]
-    fn row(&self, rows: &SparseRows, row: usize, weight: f64, walk: &mut Walk) -> f64 {
+    fn begin(&self, rows: &SparseRows, row: usize, walk: &mut Walk) -> f64 {
         let mut ln_scale = self.base_ln_likelihood;
         for (column, value) in rows.row(row).filter(|cell| cell.1 != 0.0) {
             self.mark(column, value, walk);
@@ -350,14 +377,17 @@ impl SparsePlan {
                     let ratios = &self.ratios[cell.sums + cell.code(value) * k..][..k];
                     multiply(&mut walk.records[parent.products()..][..k], ratios, &mut ln_scale);
                 }
-                Cell::Alone(cell) => {
-                    let at = cell.sums + cell.code(value);
-                    ln_scale += self.ratios[at].ln();
-                    walk.leaves[at] += weight;
-                }
+                Cell::Alone(cell) => ln_scale += self.ratios[cell.sums + cell.code(value)].ln(),
                 Cell::Inner { .. } => {}
             }
         }
+        ln_scale
+    }
+
+    /// Passes messages along the paths of a row, adds what its nodes expect, and gives its log-likelihood.
+    #[inline]
+    fn row(&self, rows: &SparseRows, row: usize, weight: f64, walk: &mut Walk) -> f64 {
+        let mut ln_scale = self.begin(rows, row, walk);
         for word_ix in 0..walk.on_path.len() {
             let mut word = walk.on_path[word_ix];
             while word != 0 {
@@ -376,11 +406,15 @@ impl SparsePlan {
             }
         }
         for (column, value) in rows.row(row).filter(|cell| cell.1 != 0.0) {
-            if let Cell::Leaf(cell) = &self.cells[column] {
-                let parent = &self.nodes[cell.parent as usize];
-                let k = parent.n_states as usize;
-                let own = &mut walk.leaves[cell.sums + cell.code(value) * k..][..k];
-                own.iter_mut().zip(&walk.records[parent.beliefs()..][..k]).for_each(|(sum, belief)| *sum += belief);
+            match &self.cells[column] {
+                Cell::Leaf(cell) => {
+                    let parent = &self.nodes[cell.parent as usize];
+                    let k = parent.n_states as usize;
+                    let own = &mut walk.leaves[cell.sums + cell.code(value) * k..][..k];
+                    own.iter_mut().zip(&walk.records[parent.beliefs()..][..k]).for_each(|(sum, belief)| *sum += belief);
+                }
+                Cell::Alone(cell) => walk.leaves[cell.sums + cell.code(value)] += weight,
+                Cell::Inner { .. } => {}
             }
         }
         ln_scale

@@ -14,7 +14,7 @@ use crate::observer::Unwarned;
 use crate::parameters::em::{Em, Smoothing, Start, template, template_with};
 use crate::parameters::observed_edges::{self, Slimmed};
 use crate::parameters::{
-    Alignment, FamilyByLengths, MomentOptions, by_aligned_triplets, by_moments, discrete_tree, from_lengths,
+    Alignment, FamilyByLengths, MomentOptions, by_aligned_triplets, by_moments_of_pairs, discrete_tree, from_lengths,
 };
 use crate::tree::Tree;
 
@@ -87,7 +87,7 @@ pub(super) fn discrete(run: &Run<'_>, tree: &Tree, evidence: &Evidence<'_>) -> R
             Alignment::Linear => {
                 let options = run.moment_options(evidence.coordinates.cloned());
                 let options = states.iter().fold(options, |options, &(node, n_states)| options.states_of(node, n_states));
-                by_moments(cut, &mut *source, None, &options, observer)?
+                by_moments_of_pairs(cut, &mut *source, evidence.moments, &options, observer)?
             }
             Alignment::Huang => by_aligned_triplets(cut, &mut *source, k, run.options.parameters.decomposition, seed, observer)?,
         };

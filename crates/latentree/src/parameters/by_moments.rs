@@ -49,7 +49,7 @@ const ROWS_FOR_PAIRS: u64 = 1 << 14;
 /// Rows for each feature of the widest variable that its directions are found with, at least.
 const ROWS_FOR_A_FEATURE: u64 = 100;
 /// Rows for each feature of the widest variable below which directions and moments come from different rows.
-const FEW_ROWS_FOR_A_FEATURE: u64 = 20;
+pub(super) const FEW_ROWS_FOR_A_FEATURE: u64 = 20;
 /// Multiplications that the first pass may cost.
 const MAX_WORK: f64 = 5e9;
 /// Variables that one of many features is looked at with.
@@ -105,7 +105,7 @@ impl MomentOptions {
         self.hidden_states
     }
 
-    fn n_states(&self, node: NodeIx) -> usize {
+    pub(super) fn n_states(&self, node: NodeIx) -> usize {
         self.states_of.iter().rev().find(|it| it.0 == node).map_or(self.hidden_states, |it| it.1)
     }
 }

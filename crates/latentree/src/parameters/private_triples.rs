@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::by_moments::{MomentModel, MomentOptions, Problem};
 use super::discrete_tree::discrete_tree;
 use super::summaries::{Summaries, SummaryPlan};
+use super::summary_triples::{Triple, pair, triples};
 use crate::coordinates::{Coordinates, extend_standards};
 use crate::data::{Batch, Schema};
 use crate::error::{Error, Place, Result};
@@ -102,7 +103,7 @@ impl<'a> PrivateTables<'a> {
             let of = |sums: &[Vec<usize>]| -> Vec<f64> {
                 sums.iter().map(|parts| pair(second, self.plan.width(ix), parts, parts).max(1e-6).sqrt()).collect()
             };
-            for triple in triples(&self.plan, ix) {
+            for triple in triples(&self.plan.plan.views[ix]) {
                 let [a, b, c] = triple.map(|sums| of(&sums));
                 scales.extend(
                     a.iter()
@@ -131,7 +132,7 @@ impl<'a> PrivateTables<'a> {
         for (ix, second) in self.seconds.iter().enumerate() {
             let (k, width) = (plan.plan.views[ix].n_states, plan.width(ix));
             let mut third = Vec::new();
-            for triple in triples(plan, ix) {
+            for triple in triples(&plan.plan.views[ix]) {
                 // Index 0 is the constant: such entries are second moments.
                 for at in 0..k * k * k {
                     let index = [at / (k * k), at / k % k, at % k];
@@ -154,7 +155,7 @@ impl<'a> PrivateTables<'a> {
             let p = moments.mean(ColIx::new(column)).unwrap_or(0.0);
             let deviation = moments.variance(ColIx::new(column)).unwrap_or(0.0).sqrt();
             let mut with: Vec<f64> = vec![p];
-            with.extend(rows_of(plan, it.views).iter().map(|row| {
+            with.extend(plan.combinations(it.views).iter().map(|row| {
                 deviation * row.iter().map(|&(place, weight)| weight * self.covariances[(column, place)]).sum::<f64>()
             }));
             neighbours.push(1.0 - p);
@@ -191,21 +192,9 @@ fn covariances(moments: &PairMoments, columns: &[ColumnSummary]) -> Matrix {
     })
 }
 
-/// The numbers of `a` of a hidden node, after the constant, as sums of weighted coordinates.
-fn rows_of(plan: &SummaryPlan, ix: usize) -> Vec<Vec<(usize, f64)>> {
-    let (views, r) = (&plan.plan.views[ix], plan.plan.views[ix].n_states - 1);
-    let mut rows = Vec::new();
-    for (places, weights) in views.coordinates.iter().zip(&plan.directions[ix]) {
-        for c in 0..r {
-            rows.push(places.iter().enumerate().map(|(at, &place)| (place, weights[at * r + c])).collect());
-        }
-    }
-    rows
-}
-
 /// `E[a_h a_gᵀ]` of two hidden nodes.
 fn cross(plan: &SummaryPlan, covariances: &Matrix, a: usize, b: usize) -> Vec<f64> {
-    let (left, right) = (rows_of(plan, a), rows_of(plan, b));
+    let (left, right) = (plan.combinations(a), plan.combinations(b));
     let mut cells = vec![0.0; (left.len() + 1) * (right.len() + 1)];
     cells[0] = 1.0;
     for (i, x) in left.iter().enumerate() {
@@ -215,24 +204,6 @@ fn cross(plan: &SummaryPlan, covariances: &Matrix, a: usize, b: usize) -> Vec<f6
         }
     }
     cells
-}
-
-/// The triples of a hidden node: for each of three sums and each state but one, the places in `a` that are added up.
-fn triples(plan: &SummaryPlan, ix: usize) -> Vec<[Vec<Vec<usize>>; 3]> {
-    let views = &plan.plan.views[ix];
-    let r = views.n_states - 1;
-    let of_parts =
-        |parts: &[usize]| -> Vec<Vec<usize>> { (0..r).map(|c| parts.iter().map(|part| 1 + part * r + c).collect()).collect() };
-    let of_view =
-        |view: usize| of_parts(&(0..views.view_of.len()).filter(|&part| views.view_of[part] == view).collect::<Vec<_>>());
-    let main = [of_view(0), of_view(1), of_view(2)];
-    let extra = views.extra.iter().map(|&(view, b, c)| [of_view(view), of_parts(&[b]), of_parts(&[c])]);
-    std::iter::once(main).chain(extra).collect()
-}
-
-/// The second moment of two sums of places in `a`.
-fn pair(second: &[f64], width: usize, a: &[usize], b: &[usize]) -> f64 {
-    a.iter().flat_map(|&i| b.iter().map(move |&j| second[i * width + j])).sum()
 }
 
 impl PrivateTriples {
@@ -271,8 +242,7 @@ impl Accumulator for PrivateTriples {
         }
         let plan = Arc::clone(&self.plan);
         let cut = plan.bounds.cut(&plan.schema, batch);
-        let all: Vec<Vec<[Vec<Vec<usize>>; 3]>> =
-            (0..plan.summary.plan.views.len()).map(|ix| triples(&plan.summary, ix)).collect();
+        let all: Vec<Vec<Triple>> = plan.summary.plan.views.iter().map(triples).collect();
         let mut entries = vec![0.0; plan.scales.len()];
         plan.summary.plan.strips(&cut, |numbers, rows| {
             let summaries: Vec<Vec<f64>> = (0..all.len()).map(|ix| Summaries::summaries(&plan.summary, ix, numbers)).collect();

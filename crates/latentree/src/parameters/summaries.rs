@@ -171,6 +171,18 @@ impl SummaryPlan {
         places.clone().find(|&place| self.neighbours[place].views == views).expect("they are neighbours")
     }
 
+    /// The numbers of `a` of a hidden node, after the constant, as sums of weighted coordinates.
+    pub(super) fn combinations(&self, views: usize) -> Vec<Vec<(usize, f64)>> {
+        let r = self.plan.views[views].n_states - 1;
+        let mut sums = Vec::new();
+        for (places, weights) in self.plan.views[views].coordinates.iter().zip(&self.directions[views]) {
+            for c in 0..r {
+                sums.push(places.iter().enumerate().map(|(at, &place)| (place, weights[at * r + c])).collect());
+            }
+        }
+        sums
+    }
+
     /// Numbers in `a` of a hidden node.
     pub(super) fn width(&self, views: usize) -> usize {
         self.plan.views[views].width()

@@ -1,3 +1,4 @@
+mod pairs;
 mod population;
 
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use crate::mixture::bytes;
 use crate::mixture::pair_sums::Correction;
 use crate::model::LatentTree;
 use crate::model::features::{Features, Scaling};
-use crate::parameters::{MomentOptions, by_moments};
+use crate::parameters::{MomentOptions, by_moments, by_moments_of_pairs};
 use crate::privacy::Privacy;
 use crate::simulate::{ParameterFamily, Shape, Simulation};
 use crate::spectral::{SpectralOptions, hierarchical, spectral};
@@ -95,6 +95,7 @@ fn rows_are_chosen_by_content_wherever_they_are() {
             let rows = RemoteRows::new(data.schema().clone(), Some(data.n_rows()), |pass: &[u8]| answer(&pieces, &asked, pass));
             let rows = rows.choosing().sample(1 << 20);
             assert_same(&learned(&learning, &rows), &here, &data);
+            TreeMoments::of(here.tree(), &mut *rows.open().unwrap(), &MomentOptions::new(2), &Silent).unwrap();
             let views = asked.into_inner().unwrap().into_iter().filter(|pass| View::read(pass).unwrap().is_some());
             let views: Vec<Vec<u8>> = views.collect();
             assert!(!views.is_empty());
@@ -176,7 +177,8 @@ fn written(data: &Dataset, model: &LatentTree) -> Vec<(Dataset, Vec<u8>)> {
     let options = MomentOptions::new(2);
     by_moments(model.tree(), &mut *source, Some(&summary), &options, &Silent).unwrap();
     TreeMoments::of(model.tree(), &mut *source, &options, &Silent).unwrap();
-    fold(&mut *source, PairMoments::new(schema.clone()).unwrap(), &Silent).unwrap();
+    let pairs = fold(&mut *source, PairMoments::new(schema.clone()).unwrap(), &Silent).unwrap();
+    by_moments_of_pairs(model.tree(), &mut *source, &pairs, &options, &Silent).unwrap();
     fold(&mut *source, BlockMoments::new(schema.clone(), 4).unwrap(), &Silent).unwrap();
     fold(&mut *source, ExpectedCounts::new(Arc::new(model.clone())), &Silent).unwrap();
     fold(&mut *source, Sample::new(schema.clone(), 1 << 20, 0), &Silent).unwrap();

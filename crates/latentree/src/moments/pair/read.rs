@@ -325,6 +325,12 @@ impl PairMoments {
         self.gram(self.layout.columns[i.get()].start, self.layout.columns[j.get()].start)
     }
 
+    /// Σ w of the product of a feature of one column and a feature of another, each less a number, over the rows where both are
+    /// present.
+    pub(crate) fn product_about(&self, (i, a, x): (ColIx, usize, f64), (j, b, y): (ColIx, usize, f64)) -> f64 {
+        self.stored(i, a, j, b) - x * self.feature_sum(j, b, i) - y * self.feature_sum(i, a, j) + x * y * self.pair_weight(i, j)
+    }
+
     #[inline]
     fn gram(&self, i: usize, j: usize) -> f64 {
         self.cells.get(cell(i, j))
@@ -354,7 +360,7 @@ impl PairMoments {
     }
 
     /// Σ w of the `a`-th feature of `i` over the rows where `j` is present.
-    fn feature_sum(&self, i: ColIx, a: usize, j: ColIx) -> f64 {
+    pub(crate) fn feature_sum(&self, i: ColIx, a: usize, j: ColIx) -> f64 {
         let column = &self.layout.columns[i.get()];
         if let Map::Wide(slot) = column.map {
             let table = &self.wide.features[slot];

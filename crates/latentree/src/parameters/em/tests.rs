@@ -466,6 +466,8 @@ fn sparse_evidence_gives_the_numbers_of_the_dense_schedule() {
         n_compared += 1;
         let Block::Sparse(cells) = &sparse.batches()[0].block else { unreachable!() };
         let found = plan.expect(&sparse.batches()[0], cells, &counts.layout);
+        let each = plan.log_likelihood(cells).into_iter().zip(inference.log_likelihood(&rows.batches()[0]).unwrap());
+        each.for_each(|(a, b)| assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "seed {seed}: {a} {b}"));
         assert!((found.log_likelihood - counts.log_likelihood()).abs() < 1e-9 * counts.log_likelihood().abs().max(1.0));
         assert_eq!((found.rows, found.weight), (counts.rows(), counts.weight()));
         for (a, b) in found.counts.iter().zip(&counts.sums.counts) {

@@ -16,8 +16,9 @@
 //! close to the optimum.
 //!
 //! # Cost
-//! O(p · n) a step for n nodes in all, parallel, 16 n bytes for each of 32 parts: about half a second a step for p = 12,000 on
-//! two cores. At most 3 · 10⁹ / (p · n) steps are taken, but 30 at least and 5,000 at most; what is left of the gradient then
+//! A look at each pair that has a distance, and a sweep over the nodes for each variable: O(p · n) a step for n nodes in all at
+//! most, parallel, 16 n bytes for each of 32 parts: about half a second a step for p = 12,000 on two cores. Pairs that count are
+//! listed once, 20 bytes each and 24 for a run of them, unless they are very many: most pairs of words have no distance. At most 3 · 10⁹ / (p · n) steps are taken, but 30 at least and 5,000 at most; what is left of the gradient then
 //! decides whether it [converged](FittedLengths::converged).
 
 use rayon::prelude::*;
@@ -36,6 +37,8 @@ const EXACT: f64 = 1e-13;
 const EXACT_OF_MANY: f64 = 1e-7;
 /// Pairs of a variable and a node above which there are many.
 const MANY: f64 = 1e6;
+/// Pairs that are listed at most, in 320 MB and their runs; of more, each step looks for those that count.
+const MAX_LISTED: usize = 1 << 24;
 /// What counts as converged.
 const CONVERGED: f64 = 1e-6;
 
@@ -109,6 +112,23 @@ enum Summand<'a> {
     Weight,
 }
 
+/// Pairs of one variable with others that have the same lowest common ancestor with it.
+struct Run<'a> {
+    own: usize,
+    above: usize,
+    places: &'a [u32],
+    distances: &'a [f64],
+    weights: &'a [f64],
+}
+
+impl Run<'_> {
+    /// Place, distance and weight of each pair.
+    fn pairs(&self) -> impl Iterator<Item = (usize, f64, f64)> + '_ {
+        let numbers = self.distances.iter().zip(self.weights);
+        self.places.iter().zip(numbers).map(|(&place, (&distance, &weight))| (place as usize, distance, weight))
+    }
+}
+
 /// The pairs of a matrix on a tree. Nodes are in the order of a walk from the roots, and an edge is called by its lower end.
 struct Pairs<'a> {
     distances: &'a DistanceMatrix,
@@ -128,6 +148,18 @@ struct Pairs<'a> {
     least_error: f64,
     /// Rows of the triangle in each part, about as many pairs in each.
     parts: Vec<std::ops::Range<usize>>,
+    /// The pairs that count, by part, unless they are too many.
+    listed: Option<Vec<Listed>>,
+}
+
+/// The pairs of a run of rows that count: place of the variable of the lower number, distance and weight, in the order of places.
+#[derive(Default)]
+struct Listed {
+    /// Runs of pairs with the same variable and the same lowest common ancestor: the two places, and which pairs.
+    runs: Vec<(u32, u32, std::ops::Range<usize>)>,
+    places: Vec<u32>,
+    distances: Vec<f64>,
+    weights: Vec<f64>,
 }
 
 impl<'a> Pairs<'a> {
@@ -165,38 +197,94 @@ impl<'a> Pairs<'a> {
         let parts = (0..PARTS).map(|part| row_of(part)..if part + 1 == PARTS { p } else { row_of(part + 1) }).collect();
         let variable = nodes.iter().map(|node| position[node.get()]).collect();
         let least_error = if least.is_finite() { least } else { 0.0 };
-        Ok(Self { distances, position, parent, end, start, variable, given, least_error, parts })
+        let mut pairs = Self { distances, position, parent, end, start, variable, given, least_error, parts, listed: None };
+        if distances.lower().iter().filter(|value| !value.is_nan()).count() <= MAX_LISTED {
+            let mut by_place: Vec<usize> = (0..p).collect();
+            by_place.sort_unstable_by_key(|&ix| pairs.variable[ix]);
+            pairs.listed = Some(pairs.parts.par_iter().map(|rows| pairs.list(rows.clone(), &by_place)).collect());
+        }
+        Ok(pairs)
     }
 
-    /// Calls `pair(i, j, place of the lowest common ancestor, distance, weight)` for the pairs of a run of rows that count.
-    fn for_each(&self, rows: std::ops::Range<usize>, mut pair: impl FnMut(usize, usize, usize, f64, f64)) {
-        let n = self.parent.len();
-        let mut ancestor = vec![0_u32; n];
+    fn list(&self, rows: std::ops::Range<usize>, by_place: &[usize]) -> Listed {
+        let mut listed = Listed::default();
         for i in rows {
-            let at = self.variable[i];
-            let first = self.start[at as usize];
-            let range = first as usize..self.end[first as usize] as usize;
-            for place in range {
-                let is_above = place as u32 <= at && at < self.end[place];
-                ancestor[place] = if is_above { place as u32 } else { ancestor[self.parent[place] as usize] };
-            }
-            let from = i * i.saturating_sub(1) / 2;
-            let values = &self.distances.lower()[from..from + i];
-            let errors = self.distances.lower_errors().map(|errors| &errors[from..from + i]);
-            for (j, &value) in values.iter().enumerate() {
-                let to = self.variable[j] as usize;
-                if value.is_nan() || self.start[to] != first {
-                    continue;
+            let begin = listed.places.len();
+            self.row(i, by_place.iter().copied().filter(|&j| j < i), |to, distance, weight| {
+                listed.places.push(to as u32);
+                listed.distances.push(distance);
+                listed.weights.push(weight);
+            });
+            let own = self.variable[i] as usize;
+            let (places, runs) = (&listed.places[begin..], &mut listed.runs);
+            self.segments(own, |above, range| {
+                let place = |of: usize| begin + places.partition_point(|&place| (place as usize) < of);
+                let run = place(range.start)..place(range.end);
+                if !run.is_empty() {
+                    runs.push((own as u32, above as u32, run));
                 }
-                let weight = match errors {
-                    Some(errors) if self.least_error > 0.0 => {
-                        let share = self.least_error / errors[j];
-                        if share > 0.0 { share.min(1.0).powi(2) } else { 0.0 }
-                    }
-                    _ => 1.0,
-                };
-                pair(i, j, ancestor[to] as usize, value, weight);
+            });
+        }
+        listed
+    }
+
+    /// Calls `pair(place of j, distance, weight)` for those of the pairs (i, j) that count.
+    fn row(&self, i: usize, others: impl Iterator<Item = usize>, mut pair: impl FnMut(usize, f64, f64)) {
+        let first = self.start[self.variable[i] as usize];
+        let from = i * i.saturating_sub(1) / 2;
+        let values = &self.distances.lower()[from..from + i];
+        let errors = self.distances.lower_errors().map(|errors| &errors[from..from + i]);
+        for j in others {
+            let (to, value) = (self.variable[j] as usize, values[j]);
+            if value.is_nan() || self.start[to] != first {
+                continue;
             }
+            let weight = match errors {
+                Some(errors) if self.least_error > 0.0 => {
+                    let share = self.least_error / errors[j];
+                    if share > 0.0 { share.min(1.0).powi(2) } else { 0.0 }
+                }
+                _ => 1.0,
+            };
+            pair(to, value, weight);
+        }
+    }
+
+    /// Calls `each` with the pairs of a part that count, in runs with the same i and the same lowest common ancestor.
+    #[inline]
+    fn for_each(&self, part: usize, mut each: impl FnMut(Run<'_>)) {
+        let Some(listed) = self.listed.as_ref().map(|parts| &parts[part]) else {
+            let mut ancestor = vec![0_u32; self.parent.len()];
+            for i in self.parts[part].clone() {
+                let own = self.variable[i] as usize;
+                self.segments(own, |above, range| ancestor[range].fill(above as u32));
+                self.row(i, 0..i, |to, distance, weight| {
+                    let (places, distances, weights) = (&[to as u32], &[distance], &[weight]);
+                    each(Run { own, above: ancestor[to] as usize, places, distances, weights });
+                });
+            }
+            return;
+        };
+        for (own, above, run) in &listed.runs {
+            let (own, above) = (*own as usize, *above as usize);
+            let (places, distances) = (&listed.places[run.clone()], &listed.distances[run.clone()]);
+            each(Run { own, above, places, distances, weights: &listed.weights[run.clone()] });
+        }
+    }
+
+    /// Calls `each` with a node on the way to the root and the places, in up to two ranges for each node, whose lowest common
+    /// ancestor with a place it is: what the node has below it, but for the child on the way.
+    fn segments(&self, own: usize, mut each: impl FnMut(usize, std::ops::Range<usize>)) {
+        let (mut at, mut below) = (own, own..own);
+        loop {
+            let range = at..self.end[at] as usize;
+            each(at, range.start..below.start);
+            each(at, below.end..range.end);
+            let up = self.parent[at] as usize;
+            if up == at {
+                return;
+            }
+            (at, below) = (up, range);
         }
     }
 
@@ -218,19 +306,23 @@ impl<'a> Pairs<'a> {
             Summand::Residual(lengths) | Summand::Product(lengths) => self.depths(lengths),
             Summand::Weight => vec![0.0; n],
         };
-        let at_variable = |ix: usize| depth[self.variable[ix] as usize];
-        let partial = self.parts.par_iter().map(|rows| {
+        let partial = (0..self.parts.len()).into_par_iter().map(|part| {
             let mut sums = vec![0.0; n];
-            self.for_each(rows.clone(), |i, j, above, distance, weight| {
-                let way = || at_variable(i) + at_variable(j) - 2.0 * depth[above];
-                let value = match summand {
-                    Summand::Residual(_) => weight * (way() - distance),
-                    Summand::Product(_) => weight * way(),
-                    Summand::Weight => weight,
-                };
-                sums[self.variable[i] as usize] += value;
-                sums[self.variable[j] as usize] += value;
-                sums[above] -= 2.0 * value;
+            self.for_each(part, |run| {
+                let depth_of_rest = depth[run.own] - 2.0 * depth[run.above];
+                let mut total = 0.0;
+                for (to, distance, weight) in run.pairs() {
+                    let way = depth_of_rest + depth[to];
+                    let value = match summand {
+                        Summand::Residual(_) => weight * (way - distance),
+                        Summand::Product(_) => weight * way,
+                        Summand::Weight => weight,
+                    };
+                    sums[to] += value;
+                    total += value;
+                }
+                sums[run.own] += total;
+                sums[run.above] -= 2.0 * total;
             });
             sums
         });
@@ -253,12 +345,14 @@ impl<'a> Pairs<'a> {
     /// Sums of weighted squared residuals and of weights.
     fn squares(&self, lengths: &[f64]) -> (f64, f64) {
         let depth = self.depths(lengths);
-        let at_variable = |ix: usize| depth[self.variable[ix] as usize];
-        let partial = self.parts.par_iter().map(|rows| {
+        let partial = (0..self.parts.len()).into_par_iter().map(|part| {
             let (mut sum, mut weights) = (0.0, 0.0);
-            self.for_each(rows.clone(), |i, j, above, distance, weight| {
-                sum += weight * (at_variable(i) + at_variable(j) - 2.0 * depth[above] - distance).powi(2);
-                weights += weight;
+            self.for_each(part, |run| {
+                let depth_of_rest = depth[run.own] - 2.0 * depth[run.above];
+                for (to, distance, weight) in run.pairs() {
+                    sum += weight * (depth_of_rest + depth[to] - distance).powi(2);
+                    weights += weight;
+                }
             });
             (sum, weights)
         });

@@ -37,6 +37,29 @@ fn with_random_errors(distances: &DistanceMatrix, rng: &mut ChaCha8Rng) -> Dista
 }
 
 #[test]
+fn listed_pairs_give_the_sums_of_pairs_that_are_looked_for() {
+    for (trial, truth) in minimal_trees(40).enumerate() {
+        let mut rng = ChaCha8Rng::seed_from_u64(trial as u64);
+        let exact = exact_distances(&truth);
+        let some = exact.lower().iter().map(|&value| if rng.random_bool(0.3) { f64::NAN } else { value }).collect();
+        let some = DistanceMatrix::from_lower(exact.names().to_vec(), some, None).unwrap();
+        let distances = if trial % 2 == 0 { some } else { with_random_errors(&some, &mut rng) };
+        let mut pairs = Pairs::new(&truth, &distances).unwrap();
+        let lengths: Vec<f64> = pairs.given.iter().map(|_| rng.random_range(0.0..2.0)).collect();
+        let summands = [Summand::Residual(&lengths), Summand::Product(&lengths), Summand::Weight];
+        let sums = |pairs: &Pairs<'_>| {
+            let (sum, weight) = pairs.squares(&lengths);
+            summands.iter().flat_map(|&it| pairs.crossing(it)).chain([sum, weight]).collect::<Vec<f64>>()
+        };
+        let listed = sums(&pairs);
+        pairs.listed = None;
+        for (a, b) in listed.into_iter().zip(sums(&pairs)) {
+            assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{trial}: {a} {b}");
+        }
+    }
+}
+
+#[test]
 fn exact_distances_give_exact_lengths_whatever_the_start_and_the_weights() {
     for (trial, truth) in minimal_trees(60).enumerate() {
         let mut rng = ChaCha8Rng::seed_from_u64(trial as u64);
