@@ -156,7 +156,7 @@ def bootstrap(name, labels, replicates, n_patients=None):
         if n_patients:
             options[-1] = str(max(10, round(int(options[-1]) * n_drawn / len(patients))))
         for label in labels:
-            tree = WORK / f"drawn.{name}.json"
+            tree = WORK / f"drawn.{name}.{seed}.{label}.json"
             _, cpu = run("learn", path, *options, *LEARNERS[label], "-o", tree)
             found = compared(tree, phecode_reference())
             all_found[label].append(found)
