@@ -6,7 +6,7 @@ Usage: run.py PROGRAM DATA WORK PART…    PART is one of
   table3[:SET[:LEARNERS]]              trees beside the phecode hierarchy
   groups[:SET[:LEARNERS]]              the same with groups of codes, vectors of up to 31 codes, in place of presence
   bootstrap:SET:LEARNERS:N[:PATIENTS]  the same for N samples of the patients, drawn with replacement
-  simulated[:FORM[:SEEDS[:LEARNERS]]]  known hierarchies; FORM is plain, realistic, or some of frailty, rare, comorbid and noise, joined by +
+  simulated[:FORM[:SEEDS[:LEARNERS]]]  known hierarchies; FORM is plain, realistic, uneven, or some of frailty, rare, comorbid and noise, joined by +
   clusters[:METHODS]                   stability of clusters of patients; METHODS of d-sidiwo, sidiwo, multi-view, asvtd and bisecting (k-means of scikit-learn)
   scaling                              seconds of the default by patients, codes and threads
 
@@ -156,7 +156,7 @@ def bootstrap(name, labels, replicates, n_patients=None):
         if n_patients:
             options[-1] = str(max(10, round(int(options[-1]) * n_drawn / len(patients))))
         for label in labels:
-            tree = WORK / f"drawn.{name}.json"
+            tree = WORK / f"drawn.{name}.{seed}.{label}.json"
             _, cpu = run("learn", path, *options, *LEARNERS[label], "-o", tree)
             found = compared(tree, phecode_reference())
             all_found[label].append(found)
@@ -182,7 +182,7 @@ def logistic(x):
     return 1 / (1 + math.exp(-x))
 
 
-FEATURES = {"plain": "", "realistic": "frailty+rare+comorbid+noise"}
+FEATURES = {"plain": "", "realistic": "frailty+rare+comorbid+noise", "uneven": "uneven"}
 
 
 def hierarchy(sizes, patients, seed, form):
@@ -195,7 +195,14 @@ def hierarchy(sizes, patients, seed, form):
     - rare diseases: rates of the ill are spread over 5% to 70% on a logarithmic scale;
     - comorbidity across chapters: the last section of a chapter brings the first section of the next in a quarter of the patients (as diabetes
       brings nephropathy), which no tree of chapters can hold;
-    - noise: wrong and ruled-out codes, one in three patients, of any disease in proportion to its rate."""
+    - noise: wrong and ruled-out codes, one in three patients, of any disease in proportion to its rate.
+
+    The uneven form has chapters, sections and diseases that differ in how much they belong, and nothing that the hierarchy does not hold. Its
+    ranges were fixed before any learner had seen it:
+
+    - chapters: 10% to 40% of the patients are ill, at a uniform rate;
+    - sections: 30% to 95% of those ill in the chapter, uniform, and 2% to 15% of that rate among the others;
+    - diseases: 10% to 90% of those ill in the section, on a logarithmic scale, and 0.5% to 10% of that rate among the others."""
     features = FEATURES.get(form, form).split("+")
     rng = random.Random(100 * seed + sizes[0])
     chapters, sections, diseases = sizes
@@ -208,6 +215,15 @@ def hierarchy(sizes, patients, seed, form):
     else:
         rates = {name: (rng.uniform(0.25, 0.7), rng.uniform(0.005, 0.05)) for name, _, _ in names}
     share = {chapter: rng.uniform(0.15, 0.35) for _, _, chapter in names}
+    belongs = {section: (0.6, 0.04) for _, section, _ in names}
+    if "uneven" in features:
+        share = {chapter: rng.uniform(0.1, 0.4) for chapter in share}
+        for section in belongs:
+            ill = rng.uniform(0.3, 0.95)
+            belongs[section] = (ill, ill * rng.uniform(0.02, 0.15))
+        for name in rates:
+            ill = math.exp(rng.uniform(math.log(0.1), math.log(0.9)))
+            rates[name] = (ill, ill * rng.uniform(0.005, 0.1))
     frailty = {chapter: rng.uniform(0.4, 1.0) if "frailty" in features else 0.0 for chapter in share}
     rows = []
     all_rates = [rates[name][0] for name, _, _ in names]
@@ -217,7 +233,7 @@ def hierarchy(sizes, patients, seed, form):
         of_section = {}
         for _, section, chapter in names:
             if section not in of_section:
-                of_section[section] = rng.random() < (0.6 if of_chapter[chapter] else 0.04)
+                of_section[section] = rng.random() < belongs[section][0 if of_chapter[chapter] else 1]
         if "comorbid" in features:
             for one, other in zip("abcdef"[: chapters - 1], "bcdef"):
                 if of_section[one + "pqrs"[sections - 1]] and rng.random() < 0.25:

@@ -1,11 +1,12 @@
 //! Cuts: an edge between two parts of a tree must gain more than its best possible place would gain by chance.
 //!
-//! Parts with `a` and `b` hidden nodes can be joined in `a·b` places, and the search takes the best one. For independent
+//! Parts with `a` and `b` nodes can be joined in `a·b` places, and the search takes the best one. For independent
 //! parts, the best of `m` places gains up to about `ln m` nats more than a place chosen in advance, so BIC alone would join
 //! most large parts at a random place. An edge between parts with hidden nodes is kept if it gains `ln(a·b)` nats more than
 //! its parameters cost in BIC: the cost of naming the place, as in the extended BIC of Chen and Chen (2008). Otherwise the
-//! parts become separate trees of a forest. If an end of the edge is observed, all nodes of its part count as places. A part
-//! without hidden nodes, that is, variables attached to each other, is left to BIC alone, like a leaf.
+//! parts become separate trees of a forest. Observed variables count as places, because the search also tries edges between
+//! them ([`joins`](super::joins)). A part without hidden nodes, that is, variables attached to each other, is left to BIC alone,
+//! like a leaf.
 
 use rayon::prelude::*;
 
@@ -62,7 +63,7 @@ impl Bench<'_> {
         let (n_free, n_around) = (net.n_free(&self.columns), n_around(net, &self.columns));
         let judged = |node: usize| {
             let parent = net.parent[node]?;
-            let allowed = places.ln_number(net, node, parent)?;
+            let allowed = places.ln_number(node)?;
             let gain = self.gain_of_edge(net, node, &messages, &marginals);
             // An end may disappear as well. Most edges are far from that.
             if gain > allowed + self.cost() * (n_around[node] + n_around[parent]) as f64 {
@@ -111,13 +112,13 @@ fn cut(net: &mut Net, node: usize, marginals: &[Vec<f64>]) {
 }
 
 /// Numbers of hidden nodes and of all nodes: at and below each inner node, and in its tree.
-struct Places {
+pub(super) struct Places {
     below: Vec<[usize; 2]>,
     in_tree: Vec<[usize; 2]>,
 }
 
 impl Places {
-    fn of(net: &Net) -> Self {
+    pub(super) fn of(net: &Net) -> Self {
         let leaves = net.leaves();
         let own = |node: usize| [usize::from(net.observed[node].is_none()), 1 + leaves[node].len()];
         let mut below: Vec<[usize; 2]> = (0..net.n_hidden()).map(own).collect();
@@ -140,12 +141,11 @@ impl Places {
 
     /// The logarithm of the number of places from which the edge above a node was chosen; `None` if one of its parts has no
     /// hidden node.
-    fn ln_number(&self, net: &Net, node: usize, parent: usize) -> Option<f64> {
+    pub(super) fn ln_number(&self, node: usize) -> Option<f64> {
         let below = self.below[node];
         let above = [0, 1].map(|kind| self.in_tree[node][kind] - below[kind]);
-        let kind = |end: usize| usize::from(net.observed[end].is_some());
         let is_join = below[0] > 0 && above[0] > 0;
-        is_join.then(|| (below[kind(node)] as f64).ln() + (above[kind(parent)] as f64).ln())
+        is_join.then(|| (below[1] as f64).ln() + (above[1] as f64).ln())
     }
 }
 

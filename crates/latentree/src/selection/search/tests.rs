@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::cuts::Places;
 use super::{Bench, BicSearch, by_bic};
 use crate::Silent;
 use crate::inference::Inference;
@@ -158,6 +159,43 @@ fn the_gain_of_an_edge_is_that_of_the_whole_model() {
             assert!((gain - exact).abs() < 1e-5 * exact.abs().max(1.0), "{gain} for {exact}");
         }
     }
+}
+
+/// The places of an edge are the pairs of nodes that it could join, counted by walking over both parts.
+#[test]
+fn an_edge_between_parts_has_a_place_for_each_pair_of_their_nodes() {
+    let mut n_joins = 0;
+    for seed in 0..8 {
+        let (model, _, columns) = setting(seed);
+        let Some(net) = Net::of_model(&model, &columns) else { continue };
+        let places = Places::of(&net);
+        for node in 0..net.n_hidden() {
+            let Some(parent) = net.parent[node] else { continue };
+            // Inner nodes of a part, and leaves at them, from one end of the edge.
+            let part = |start: usize, other: usize| {
+                let mut seen = vec![start];
+                let mut at = 0;
+                while at < seen.len() {
+                    let near = |it: &usize| net.parent[seen[at]] == Some(*it) || net.parent[*it] == Some(seen[at]);
+                    let crosses = |it: usize| seen[at] == start && it == other;
+                    let new = |it: &usize| !seen.contains(it) && !crosses(*it);
+                    let next: Vec<usize> = (0..net.n_hidden()).filter(near).filter(new).collect();
+                    seen.extend(next);
+                    at += 1;
+                }
+                let n_leaves = net.leaf_of.iter().filter(|home| seen.contains(home)).count();
+                (seen.iter().any(|&it| net.observed[it].is_none()), seen.len() + n_leaves)
+            };
+            let ((below, a), (above, b)) = (part(node, parent), part(parent, node));
+            let found = places.ln_number(node);
+            assert_eq!(found.is_some(), below && above);
+            if let Some(found) = found {
+                assert!((found - ((a * b) as f64).ln()).abs() < 1e-12, "{found} for {a} and {b} nodes");
+                n_joins += 1;
+            }
+        }
+    }
+    assert!(n_joins > 10);
 }
 
 /// Independent parts stay separate trees, even though some place to join them fits best by chance.
