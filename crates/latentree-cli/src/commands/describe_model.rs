@@ -58,18 +58,19 @@ pub(crate) fn run(args: &DescribeArgs, printer: &Printer) -> Result<(), Failure>
     Ok(())
 }
 
-/// `--of NAME`: a group, its variables and the finer groups inside it.
+/// `--of NAME`: a group, its variables and the finer groups inside it; or a hidden variable or variable inside a group.
 fn show_group(model: &LatentTree, groups: &Groups, of: &str, found: &Goodness, printer: &Printer) -> Result<(), Failure> {
     let named = groups.all().iter().find(|group| group.name == of || group.label == of);
-    let group = match named {
-        Some(group) => group,
+    let (group, asked) = match named {
+        Some(group) => (group, group.name.clone()),
         None => {
             let node = find_node(model, of)?;
             let problem = || Error::query(format!("{of:?} is in no group of variables"));
-            groups.around(node).ok_or_else(problem)?
+            (groups.around(node).ok_or_else(problem)?, model.tree().name(node).to_owned())
         }
     };
-    let hidden = found.hidden_variables.iter().find(|hidden| hidden.name == group.name);
+    let hidden = found.hidden_variables.iter().find(|hidden| hidden.name == asked);
+    let is_inside_only = asked != group.name;
     let is_inside = |it: &serde_json::Value| it["name"] == group.name.as_str() || it["parent"] == group.name.as_str();
     let all = groups.to_json(model);
     let inside: Vec<&serde_json::Value> =
@@ -77,7 +78,12 @@ fn show_group(model: &LatentTree, groups: &Groups, of: &str, found: &Goodness, p
     printer.result(
         &serde_json::json!({"groups": inside, "hidden_variables": hidden.map_or_else(Vec::new, |it| vec![it])}),
         |out| {
-            writeln!(out, "{}", groups.to_text(model, Some(group)).trim_end())?;
+            if is_inside_only {
+                let label = if group.label == group.name { String::new() } else { format!("{} ", shown(&group.label)) };
+                writeln!(out, "{} is in the group {label}({}) and has none of its own", shown(&asked), shown(&group.name))?;
+            } else {
+                writeln!(out, "{}", groups.to_text(model, Some(group)).trim_end())?;
+            }
             hidden.map_or(Ok(()), |hidden| write_profile(out, hidden))
         },
     )?;
@@ -153,7 +159,7 @@ fn write_pairs(out: &mut dyn Write, found: &Goodness, most: usize) -> io::Result
         let header = ["variable", "variable", "nats", "information in data", "in model"];
         writeln!(
             out,
-            "\npairs by how much better a model of the two alone would fit them, in nats over all rows\n{}",
+            "\npairs that a table of the two alone would fit better, those most worth their parameters first; nats over all rows\n{}",
             table(&header, pairs.collect(), 2)
         )?;
     }

@@ -399,7 +399,12 @@ fn evidence(model: &LatentTree, given: &[String]) -> Result<Evidence> {
     let labelled = |label: &str| groups.get_or_init(|| Groups::of(model)).find(model, label);
     let is_label = |name: &str| labelled(name).is_ok_and(|node| node.is_some());
     for option in given {
-        for (name, value) in names::assignments(option, &is_known, &is_label)? {
+        let mut found = names::assignments(option, &is_known, &is_label)?;
+        // A label may begin with the name of a column, as in `education=PS · income=1`.
+        if found.iter().any(|(_, value)| value.contains('=')) {
+            found = names::assignments(option, &|name| is_known(name) || is_label(name), &is_label)?;
+        }
+        for (name, value) in found {
             let name = named_in(model, &name).to_owned();
             let name = match is_known(&name) {
                 true => name,

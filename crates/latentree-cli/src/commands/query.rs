@@ -17,7 +17,11 @@ pub(crate) fn run(args: &QueryArgs, printer: &Printer) -> Result<(), Failure> {
         other => other.into_latent_tree().map_err(|error| error.in_file(&args.model.model))?,
     };
     let evidence = evidence(&model, &args.given)?;
-    let of: Vec<NodeIx> = if args.of.is_empty() { model.hidden().collect() } else { asked(&model, &args.of)? };
+    let of: Vec<NodeIx> = match () {
+        () if !args.of.is_empty() => asked(&model, &args.of)?,
+        () if model.hidden().next().is_some() => model.hidden().collect(),
+        () => model.tree().node_ixs().collect(),
+    };
     let inference = Inference::new(&model);
     let warnings = warnings(&model, &evidence, &of);
     warnings.iter().for_each(|warning| printer.note(warning));

@@ -54,10 +54,27 @@ fn labels_are_taken_where_names_are() {
         assert_eq!(asked("copd", &format!("{called}=1")), asked("copd", &format!("{name}=1")));
     }
     assert!(folder.run_with(&["describe", "m.json", "--of", label], b"").success("describe").starts_with(label));
+    let described = folder.succeed("describe m.json --of copd");
+    assert!(described.starts_with("copd is in the group "), "{described}");
     let failed = folder.run_with(&["query", "m.json", "--of", "no such · label"], b"");
     assert_eq!(failed.code, Some(2));
     assert!(failed.stderr.contains("no such"), "{}", failed.stderr);
     assert_eq!(folder.run("describe clinic.csv --of h1").code, Some(2));
+}
+
+#[test]
+fn labels_that_begin_with_an_assignment_are_labels() {
+    let folder = Folder::new();
+    let family = "--family categorical --states 3 --hidden-states 3 --separation 0.8";
+    folder.succeed(&format!("simulate --shape double-star --observed 8 {family} --rows 2000 --model t.json --data d.csv"));
+    let learned = folder.json("learn d.csv -o m.json");
+    let groups = learned["groups"].as_array().unwrap();
+    let labelled =
+        groups.iter().find(|group| group["label"].as_str().unwrap().contains('=')).expect("a label that names a state");
+    let (name, label) = (labelled["name"].as_str().unwrap(), labelled["label"].as_str().unwrap());
+    let asked =
+        |given: &str| folder.run_with(&["query", "m.json", "--json", "--of", "x1", "--given", given], b"").success("query");
+    assert_eq!(asked(&format!("x2=1,{label}=1")), asked(&format!("x2=1,{name}=1")));
 }
 
 /// Two independent causes, of five columns and of three: one hidden variable of two states is the first, and holds the columns of the second independent.

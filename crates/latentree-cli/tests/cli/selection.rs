@@ -223,7 +223,7 @@ fn tables_without_a_tree_in_them_give_a_model_and_a_note() {
     let json = folder.json("learn alike.csv -o m.json");
     assert!((number(&json["log_likelihood"]) + 160.0 * std::f64::consts::LN_2).abs() < 0.65, "{json}");
     assert_eq!(json["trees"], json!(1), "{json}");
-    says(&json, "columns that say the same in every row");
+    says(&json, "columns with the same content in every row");
     let json = folder.json("learn constant.csv -o m.json");
     assert_eq!(json["hidden"], 0);
     says(&json, "4 columns have the same value in all rows");

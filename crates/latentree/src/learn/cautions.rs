@@ -103,7 +103,7 @@ pub(super) fn warn_of_copies(moments: &PairMoments, observer: &dyn Observer) {
     let more = if copies.len() > NAMED { format!("; and {} more pairs", copies.len() - NAMED) } else { String::new() };
     let option = kind_option(if copies.len() == 1 { &schema.column(last).name } else { "NAME" }, "ignore");
     observer.warn(&format!(
-        "columns that say the same in every row: {}{more}; they look like strong dependence, so leave one of each out ({option})",
+        "columns with the same content in every row: {}{more}; they look like strong dependence, so leave one of each pair out ({option})",
         shown.join("; ")
     ));
 }

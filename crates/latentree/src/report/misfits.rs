@@ -23,6 +23,11 @@ const KEPT: usize = 200;
 const MIN_COUNT: f64 = 5.0;
 /// Minimum |z| of a poor pair. Of the 4.5 million pairs of 3,000 columns of a true model, about two exceed it.
 const POOR_ERRORS: f64 = 5.0;
+/// Minimum |z| in a model of few pairs, and how many these are: of 1,000 cells of a true model, 0.06 exceed it.
+const POOR_ERRORS_OF_FEW: f64 = 4.0;
+const FEW_PAIRS: u64 = 1000;
+/// Fewest rows with and without a label whose correlation with a number is approximately normal.
+const FEWEST_OF_A_LABEL: f64 = 30.0;
 /// Minimum difference of the two shares of a poor pair, relative to the larger one.
 const POOR_SHARE: f64 = 0.1;
 /// Minimum difference of the two correlations of a poor pair.
@@ -102,8 +107,8 @@ pub fn has_few_pairs(model: &LatentTree) -> bool {
 
 /// The pairs of columns that a model explains badly, worst first: the difference must be significant and large enough to matter.
 ///
-/// A pair of labels is poor if the share of rows that have both differs from the model's by at least five standard errors and by a tenth
-/// of the larger share; a pair with a number, if the two correlations differ by five standard errors and by 0.05. Returns at most 200
+/// A pair of labels is poor if the share of rows that have both differs from the model's by at least five standard errors (four in a model
+/// of at most 1,000 pairs) and by a tenth of the larger share; a pair with a number, if the two correlations differ as much and by 0.05. Returns at most 200
 /// pairs, and none if [`has_few_pairs`] is false. The moments must have the model's columns.
 ///
 /// # Example
@@ -128,13 +133,14 @@ pub fn poor_pairs(model: &LatentTree, moments: &PairMoments) -> Vec<PoorPair> {
     let steps = (model.family() == Family::Discrete).then(|| Steps::new(model));
     let columns: Vec<ColIx> = (0..model.schema().columns().len()).map(ColIx::new).collect();
     let found = worst(model, steps.as_ref(), moments, &columns, usize::MAX);
+    let errors = if found.pairs <= FEW_PAIRS { POOR_ERRORS_OF_FEW } else { POOR_ERRORS };
     let is_poor = |it: &&Misfit| {
         let error = (it.observed - it.expected).abs();
         let matters = match it.is_correlation {
             true => error >= POOR_CORRELATION,
             false => error >= POOR_SHARE * it.observed.max(it.expected),
         };
-        it.z.abs() >= POOR_ERRORS && matters
+        it.z.abs() >= errors && matters
     };
     let schema = model.schema();
     let pair = |it: &Misfit| {
@@ -308,7 +314,16 @@ fn compare(first: &Place, second: &Place, ixs: [usize; 2], joint: &[f64], data: 
                 data.moments.feature_variance_beside(j, beside, i).unwrap_or(0.0),
             ];
             let scale = variances[0] * variances[1];
-            let is_told = scale > 0.0 && expected.is_finite() && !(is_selected && is_biased(data, [i, j], [at, beside]));
+            // Few rows with a label are as few outliers: a correlation with them says little.
+            let is_rare = |it: &Place, feature: usize| {
+                let share = it.marginal[feature].0;
+                it.labels.is_some() && n * share.min(1.0 - share) < FEWEST_OF_A_LABEL
+            };
+            let is_told = scale > 0.0
+                && expected.is_finite()
+                && !is_rare(first, a)
+                && !is_rare(second, b)
+                && !(is_selected && is_biased(data, [i, j], [at, beside]));
             if is_told {
                 let observed = (cross[at * width + beside] / scale.sqrt()).clamp(-1.0, 1.0);
                 let label = |it: &Place, feature: usize| it.labels.as_ref().map(|labels| labels[feature]);

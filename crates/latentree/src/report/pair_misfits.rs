@@ -2,12 +2,13 @@
 //!
 //! For two discrete variables with observed counts `n(a, b)` that sum to n, and the model's joint distribution `P(a, b)`, the
 //! misfit is `Σ n(a, b) ln(n(a, b) / (n P(a, b)))`: the possible increase of their log-likelihood. If the model is true,
-//! twice the misfit approximately has a χ² distribution with as many degrees of freedom as the table.
+//! twice the misfit approximately has a χ² distribution with as many degrees of freedom as the table. Pairs of many labels therefore
+//! have large misfits by chance, and pairs are ranked by the misfit less ½ ln n for each parameter of their dependence.
 
 use rayon::prelude::*;
 
 use super::steps::Steps;
-use crate::information::of_joint;
+use crate::information::{bic_cost, of_joint};
 use crate::model::LatentTree;
 use crate::moments::PairMoments;
 use crate::spectral::{Evaluator, SpectralModel};
@@ -26,6 +27,8 @@ pub struct PairMisfit {
     pub information: f64,
     /// Mutual information of the two variables in the model, in nats per row.
     pub model_information: f64,
+    /// The misfit in nats less the BIC cost of a dependence between the two variables, by which pairs are ranked.
+    pub gain: f64,
 }
 
 /// The pairs of scalar discrete variables that a model explains worst, at most `most` of them, worst first.
@@ -91,7 +94,7 @@ pub(crate) fn spectral_pair_misfits(model: &SpectralModel, moments: &PairMoments
 }
 
 fn sort(pairs: &mut [PairMisfit]) {
-    pairs.sort_by(|x, y| y.nats.total_cmp(&x.nats).then((x.a, x.b).cmp(&(y.a, y.b))));
+    pairs.sort_by(|x, y| y.gain.total_cmp(&x.gain).then((x.a, x.b).cmp(&(y.a, y.b))));
 }
 
 fn misfit(moments: &PairMoments, a: VarIx, b: VarIx, columns: [ColIx; 2], joint: &[f64]) -> Option<PairMisfit> {
@@ -101,10 +104,12 @@ fn misfit(moments: &PairMoments, a: VarIx, b: VarIx, columns: [ColIx; 2], joint:
         return None;
     }
     let cells = table.iter().zip(joint).filter(|cell| *cell.0 > 0.0);
-    let nats = cells.map(|(&count, &expected)| count * (count / (total * expected.max(1e-300))).ln()).sum();
+    let nats: f64 = cells.map(|(&count, &expected)| count * (count / (total * expected.max(1e-300))).ln()).sum();
     let n_b = moments.schema().column(columns[1]).kind.n_states()?;
     let information = of_joint(&table, n_b).max(0.0) / total;
-    Some(PairMisfit { a, b, nats, information, model_information: of_joint(joint, n_b).max(0.0) })
+    let n_free = (table.len() / n_b - 1) * (n_b - 1);
+    let gain = nats - bic_cost(total.max(2.0)) * n_free as f64;
+    Some(PairMisfit { a, b, nats, information, model_information: of_joint(joint, n_b).max(0.0), gain })
 }
 
 #[cfg(test)]
@@ -131,6 +136,8 @@ mod tests {
         assert!(worst.is_sorted_by(|a, b| a.nats >= b.nats));
         // Twice the misfit is about χ² with eight degrees of freedom; 45 is exceeded once in a million.
         assert!(worst.iter().all(|pair| (0.0..25.0).contains(&pair.nats)), "{:?}", worst[0]);
+        // Of pairs of true models that differ in their numbers of labels, the one with most labels is not the worst by chance alone.
+        assert!(worst.iter().all(|pair| (pair.gain - (pair.nats - 0.5 * 4.0 * 20_000_f64.ln())).abs() < 1e-9));
         // Each variable is a separate tree, with the shares of the data.
         let summary = fold(&mut rows(), Summary::new(Arc::clone(&schema)), &Silent).unwrap();
         let apart = independent(&schema, &summary).unwrap();

@@ -7,6 +7,7 @@
 //! | whole numbers from 0 up, commonest near 0, the largest rare | count (see `histogram`) |
 //! | other whole numbers, at most 12 different | categorical, labels in numeric order: the answers of a survey, coded classes |
 //! | other whole numbers ≥ 0 that vary as counts do | count (see `histogram`) |
+//! | numbers with decimals, at most 12 different, each ten times on average | categorical, labels in numeric order: doses, half points |
 //! | other numbers: years, incomes, populations | continuous |
 //! | numbers written with leading zeros (`007`), and all other text | categorical, labels in alphabetic order |
 //!
@@ -44,6 +45,8 @@ pub(super) use merge::StoredProfile;
 
 /// Most different whole numbers that are taken as categories.
 const CATEGORY_LIMIT: usize = 12;
+/// Fewest cells for each different number with decimals, if the numbers are taken as categories.
+const CELLS_OF_A_NUMBER: u64 = 10;
 /// Most different numbers that are kept in case a text comes later and makes the column one of labels.
 const NUMBER_LIMIT: usize = 1000;
 /// Most labels a column may have.
@@ -580,7 +583,10 @@ impl Profile {
             if values.iter().all(|&(value, _)| value == 0.0 || value == 1.0) {
                 return Kind::binary();
             }
-            if all_integers && values.len() <= CATEGORY_LIMIT && look(&values) != Look::Counts {
+            // Normal densities would describe a few numbers that repeat by narrow peaks.
+            let repeat = self.n_values >= CELLS_OF_A_NUMBER * values.len() as u64;
+            let are_few = values.len() <= CATEGORY_LIMIT && if all_integers { look(&values) != Look::Counts } else { repeat };
+            if are_few {
                 return Kind::Categorical { labels: self.categories().into_iter().map(|(label, _)| label).collect() };
             }
         }

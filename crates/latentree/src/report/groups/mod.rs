@@ -199,11 +199,12 @@ impl Groups {
         }
     }
 
-    /// The group of a hidden node: its own, or else the finest group that contains it.
+    /// The group of a node: its own, or else the finest group that contains it.
     #[must_use]
     pub fn around(&self, node: NodeIx) -> Option<&Group> {
         let own = self.groups.iter().find(|group| group.node == Some(node));
-        own.or_else(|| self.groups.iter().filter(|group| group.hidden.contains(&node)).max_by_key(|group| group.level))
+        let contains = |group: &&Group| group.hidden.contains(&node) || group.variables.iter().any(|it| it.0 == node);
+        own.or_else(|| self.groups.iter().filter(contains).max_by_key(|group| group.level))
     }
 
     /// Formats the broad groups, or one group with all its variables and finer groups, for a terminal.

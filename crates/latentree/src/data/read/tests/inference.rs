@@ -24,6 +24,8 @@ fn kinds_follow_the_values() {
     assert_eq!(kind_of(&["10", "2", "1.0", "nan"]), categorical(&["1", "2", "10"]));
     assert_eq!(kind_of(&["-1", "0", "1"]), categorical(&["-1", "0", "1"]));
     assert_eq!(kind_of(&["0.5", "1"]), Kind::Continuous);
+    assert_eq!(kind_of(&["0.5", "0", "1.5"].repeat(10)), categorical(&["0", "0.5", "1.5"]));
+    assert_eq!(kind_of(&["0.5", "0", "1.5"].repeat(9)), Kind::Continuous);
     assert_eq!(kind_of(&["b", "a", "b"]), categorical(&["a", "b"]));
     assert_eq!(kind_of(&["1", "2", "x"]), categorical(&["1", "2", "x"]));
     assert_eq!(kind_of(&["02", "10"]), categorical(&["02", "10"]));
