@@ -492,18 +492,21 @@ pub(crate) struct SimulateArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("other").args(["estimate", "reference"]).required(true)))]
 pub(crate) struct CompareArgs {
     /// The true tree or model: latentree JSON, .bif, .xmlbif or Newick (.nwk, .newick, .tree); the estimate with --reference
     #[arg(value_name = "TRUE")]
     pub(crate) truth: PathBuf,
     /// The estimate
-    #[arg(value_name = "ESTIMATE", required_unless_present = "reference", conflicts_with = "reference")]
+    #[arg(value_name = "ESTIMATE")]
     pub(crate) estimate: Option<PathBuf>,
     /// Compare one tree or model with a hierarchy of its variables, such as chapters of codes: a CSV or Parquet file of child and
-    /// parent, or with columns from the item to its highest group, named after a colon: icd9.csv:code,section,chapter
+    /// parent, or with columns from the item to its highest group, named after a colon: icd9.csv:code,section,chapter. Of several
+    /// parents of an item the first counts
     #[arg(long, value_name = "FILE[:ITEM,GROUP,...]")]
     pub(crate) reference: Option<String>,
-    /// With --reference: items also belong to their longest prefix that is an item, as 250.11 to 250.1 and that to 250
+    /// With --reference: items of the file, and of the tree, also belong to their longest prefix that is an item, as 250.11 to 250.1
+    /// and that to 250
     #[arg(long, requires = "reference")]
     pub(crate) prefixes: bool,
     /// Hidden nodes of BIF models

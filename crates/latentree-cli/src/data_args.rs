@@ -107,19 +107,21 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) subject_split: Option<String>,
-    /// Events and sparse files: only items that match, such as 'DIAGNOSIS//*' (* ? [...], in quotes); repeat for more patterns
+    /// Events and sparse files: only items that match, such as 'DIAGNOSIS//*' (* ? [...], in quotes); repeat for more patterns. With
+    /// a model, all of its items must match
     #[arg(long, value_name = "GLOB")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) codes: Vec<String>,
-    /// Events and sparse files: only items that at least N rows have [default: 20 with --meds and --omop]
+    /// Events and sparse files: only items that at least N rows have; no effect with a model [default: 20 with --meds and --omop]
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) min_rows: Option<u64>,
-    /// Events and sparse files: only items that at most this share of the rows have, such as 0.5
+    /// Events and sparse files: only items that at most this share of the rows have, such as 0.5; no effect with a model
     #[arg(long, value_name = "SHARE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_share: Option<f64>,
-    /// Events, sparse files and text: only the most frequent items or words, as many as make this share of all occurrences, such as 0.9
+    /// Events, sparse files and text: only the most frequent items or words, as many as make this share of all occurrences, such as
+    /// 0.9; no effect with a model
     #[arg(long, value_name = "SHARE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) coverage: Option<f64>,

@@ -5,7 +5,7 @@ use std::path::Path;
 use latentree::format::ModelFile;
 use latentree::report::{Hierarchy, agreement, compare};
 use latentree::tree::Tree;
-use latentree::{Error, Result};
+use latentree::{Error, Result, counted};
 use serde_json::json;
 
 use super::simulate::{is_newick, read_tree};
@@ -84,8 +84,7 @@ fn with_reference(args: &CompareArgs, seed: u64, printer: &Printer) -> Result<()
         let problem = format!("{reference:?} names one column; name the item and at least one group above it");
         return Err(Error::option("--reference", problem).into());
     }
-    let hierarchy = Hierarchy::read(Path::new(path), columns.as_deref())?;
-    let hierarchy = if args.prefixes { hierarchy.with_prefixes() } else { hierarchy };
+    let mut hierarchy = Hierarchy::read(Path::new(path), columns.as_deref())?;
     let estimate = open(&args.truth, &args.hidden)?;
     let schema = match &estimate {
         ModelFile::LatentTree(model) => Some(model.schema()),
@@ -94,21 +93,39 @@ fn with_reference(args: &CompareArgs, seed: u64, printer: &Printer) -> Result<()
         _ => None,
     };
     let code_of = |name: &str| schema.and_then(|schema| schema.code_of(name)).unwrap_or(name).to_owned();
-    let found = agreement(&estimate, &hierarchy, code_of, seed).map_err(|error| error.in_file(&args.truth))?;
+    if args.prefixes {
+        let tree = estimate.tree();
+        let observed = tree.node_ixs().filter(|&node| tree.is_observed(node));
+        let codes: Vec<String> = observed.map(|node| code_of(tree.name(node))).collect();
+        hierarchy = hierarchy.with_prefixes(codes.iter().map(String::as_str));
+    }
+    let found = agreement(&estimate, &hierarchy, code_of, seed).map_err(|error| match error {
+        Error::Mismatch { problem, .. } => {
+            Error::Mismatch { left: args.truth.display().to_string(), right: path.to_owned(), problem }
+        }
+        other => other.in_file(&args.truth),
+    })?;
+    if !found.several_parents.is_empty() {
+        let (have, it) = if found.several_parents.len() == 1 { ("has", "it") } else { ("have", "each") };
+        printer.note(&format!(
+            "{path}: {} {have} several parents; the one listed first counts for {it}: {}",
+            counted(found.several_parents.len(), "item"),
+            first_shown(&found.several_parents)
+        ));
+    }
     if !found.unknown.is_empty() {
-        let names: Vec<String> = found.unknown.iter().take(5).map(|name| shown(name)).collect();
-        let more = if found.unknown.len() > 5 { ", …" } else { "" };
         let n_all = found.n_variables + found.unknown.len();
         let are = if found.unknown.len() == 1 { "is" } else { "are" };
         printer.note(&format!(
-            "{} of {n_all} variables {are} not in {path} and {are} left out: {}{more}",
+            "{} of {n_all} variables {are} not in {path} and {are} left out: {}",
             found.unknown.len(),
-            names.join(", ")
+            first_shown(&found.unknown)
         ));
     }
     let json = json!({
         "variables": found.n_variables,
         "unknown": found.unknown,
+        "several_parents": found.several_parents,
         "robinson_foulds": found.robinson_foulds,
         "robinson_foulds_normalized": found.robinson_foulds_normalized,
         "robinson_foulds_huang": found.robinson_foulds_huang,
@@ -148,6 +165,12 @@ fn with_reference(args: &CompareArgs, seed: u64, printer: &Printer) -> Result<()
         writeln!(out, "same group by distance  {} (area under the curve)", share(found.same_group_auc))
     })?;
     Ok(())
+}
+
+/// The first names of a list.
+fn first_shown(names: &[String]) -> String {
+    let first: Vec<String> = names.iter().take(5).map(|name| shown(name)).collect();
+    format!("{}{}", first.join(", "), if names.len() > first.len() { ", …" } else { "" })
 }
 
 fn open(path: &Path, hidden: &[String]) -> Result<ModelFile> {

@@ -243,6 +243,11 @@ fn validation(
     }
     // The training data determine which labels are rare.
     options.min_count = None;
+    // They also determine the columns.
+    (options.items.min_rows, options.items.max_share, options.items.coverage) = (None, None, None);
+    if let Some(text) = &mut options.text {
+        (text.min_df, text.max_df, text.coverage) = (None, None, None);
+    }
     // Validation rows need no ids.
     options.id = None;
     let mut rows = latentree::data::open(path, &options)?;

@@ -104,7 +104,7 @@ fn of_classifier(classifier: &Classifier, args: &ReportArgs, title: &str, printe
         None => None,
         Some(data) => {
             let options = read_options(&args.reading)?.schema(Arc::new(classifier.schema_with_target()?));
-            let mut reader = latentree::data::open(data, &options)?;
+            let mut reader = open_reader(data, options, printer)?;
             let rows = Dataset::read(&mut reader)?;
             note_unseen(&reader, printer);
             Some(classifier.evaluate(&rows, None)?)

@@ -101,7 +101,9 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
         if let Some(column) = &args.dates {
             let (periods, undated) = over_time::periods(&names, &shares, topics.topics().len());
             if undated > 0 {
-                let note = format!("{undated} of {n_documents} documents have no date in {column:?} and are left out over time");
+                let (have, are) = if undated == 1 { ("has", "is") } else { ("have", "are") };
+                let documents = counted(n_documents, "document");
+                let note = format!("{undated} of {documents} {have} no date in {column:?} and {are} left out over time");
                 printer.note(&note);
                 warnings.push(note);
             }
@@ -220,11 +222,6 @@ fn is_matrix(args: &TopicsArgs) -> bool {
 }
 
 fn check(args: &TopicsArgs) -> Result<()> {
-    let ending = latentree::file::ending(&args.data[0]);
-    if args.reading.column.is_none() && matches!(ending.as_str(), "csv" | "tsv" | "parquet" | "arrow" | "feather") {
-        let problem = format!("{} is a table; name the column that holds the texts", args.data[0].display());
-        return Err(Error::option("--column", problem));
-    }
     if args.alpha.is_some() && args.model != TopicModelName::Lda {
         return Err(Error::option("--alpha", "only --model lda has a concentration; leave it out"));
     }

@@ -142,12 +142,92 @@ fn filters_choose_items_and_rows_and_say_so() {
     folder.write("ids.txt", b"3\n1\nnobody\n");
     let (_, n_rows, notes) = read("--subjects ids.txt");
     assert!(n_rows == 3 && notes.contains("1 of them has no event and is a row of zeros"), "{notes}");
+    // One of a kind is told in the singular, and what leaves nothing out is not told.
+    folder.write("one.txt", b"3\n");
+    assert!(read("--subjects one.txt").2.contains("1 row listed is read"));
+    let most = codes.iter().map(|code| count(code)).max().unwrap();
+    assert!(read(&format!("--min-rows {most}")).2.contains("1 of 8 items is read"));
+    assert_eq!((read("--min-items 0").1, read("--min-items 0").2.contains("at least 0")), (400, false));
+}
+
+#[test]
+fn filters_of_items_cannot_make_items_of_a_model_absent() {
+    let folder = claims();
+    folder.succeed("learn claims.csv --events patient,icd --structure clnj -o model.json");
+    folder.succeed("learn claims.csv --events patient,icd --codes 2* --rollup map.csv --structure clnj -o rolled.json");
+    let score = |model: &str, more: &str| folder.run(&format!("score {model} claims.csv --events patient,icd {more} --json"));
+    let whole = score("model.json", "").success("all");
+    for more in ["--codes *", "--codes 2* --codes 4*"] {
+        assert_eq!(score("model.json", more).success(more), whole);
+    }
+    let refused = score("model.json", "--codes 25*");
+    let told = "25*: 6 of the model's 8 items do not match and would count as absent in every row: \"272\", \"278\", \"401\"";
+    assert!(refused.code == Some(2) && refused.stderr.contains(told), "{}", refused.stderr);
+    let refused = folder.run("infer model.json claims.csv --events patient,icd --codes [!4]* --codes 40* -o x.csv");
+    let told = "1 of the model's 8 items does not match and would count as absent in every row: \"428\"";
+    assert!(refused.code == Some(2) && refused.stderr.contains(told), "{}", refused.stderr);
+    assert!(!folder.path("x.csv").exists());
+    // Columns of rolled-up codes match by the codes.
+    assert_eq!(score("rolled.json", "--rollup map.csv --codes 2*").code, Some(0));
+    let refused = score("rolled.json", "--rollup map.csv --codes 27*");
+    assert!(refused.code == Some(2) && refused.stderr.contains("does not match"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("\"250\""), "{}", refused.stderr);
+    // Filters by frequency choose nothing, and say so.
+    let idle = score("model.json", "--min-rows 1000 --max-share 0.01 --coverage 0.1");
+    let told = "--min-rows, --max-share and --coverage have no effect here: the model determines the columns";
+    assert_eq!(idle.stderr.matches(told).count(), 1, "{}", idle.stderr);
+    assert_eq!(idle.success("idle"), whole);
+}
+
+#[test]
+fn a_period_without_events_gives_a_model_rows_of_zeros() {
+    let folder = claims();
+    folder.succeed("learn claims.csv --events patient,icd --structure clnj -o model.json");
+    folder.succeed("learn claims.csv --events patient,icd --rollup map.csv --structure clnj -o rolled.json");
+    let outcome = folder.run("infer model.json claims.csv --events patient,icd --time day --since 2035 -o x.csv");
+    let told = "no event is from 2035 on; times in \"day\" are from 2010-03-04 to 2019-03-04; all rows are zeros";
+    assert!(outcome.code == Some(0) && outcome.stderr.contains(told), "{}", outcome.stderr);
+    let text = folder.text("x.csv");
+    let posteriors: std::collections::BTreeSet<&str> = text.lines().skip(1).map(|line| line.split_once(',').unwrap().1).collect();
+    assert_eq!((text.lines().count(), posteriors.len()), (401, 1));
+    // The same as of patients without codes.
+    folder.write("none.csv", b"patient,icd\n1,250.01\n2,\n");
+    folder.succeed("infer model.json none.csv --events patient,icd -o none_out.csv");
+    assert!(folder.text("none_out.csv").lines().nth(2).unwrap().ends_with(posteriors.first().unwrap()));
+    for more in ["--codes *", "--subjects ids.txt"] {
+        folder.write("ids.txt", b"1\n2\n");
+        folder.succeed(&format!("score model.json claims.csv --events patient,icd --time day --since 2035 {more}"));
+    }
+    folder.succeed("score rolled.json claims.csv --events patient,icd --rollup map.csv --time day --since 2035");
+}
+
+#[test]
+fn events_of_days_that_do_not_exist_have_no_time() {
+    let folder = Folder::new();
+    folder.write(
+        "e.csv",
+        b"p,c,day\n1,a,2018-02-28\n1,b,2018-02-31\n2,b,2018-03-01\n2,a,0000-00-00\n3,b,2018-02-10T25:00\n3,a,2018-02-11\n",
+    );
+    let outcome = folder.run("describe e.csv --events p,c --time day --since 2018 --until 2018-02");
+    assert!(outcome.stderr.contains("4 of 6 events are left out: 3 without a time, 1 outside the period"), "{}", outcome.stderr);
+}
+
+#[test]
+fn items_with_several_descriptions_are_told() {
+    let folder = claims();
+    folder.write("two.csv", b"code,text\n401,Hypertension\n401,High blood pressure\n428,Heart failure\n999,x\n999,y\n");
+    let outcome = folder.run("describe claims.csv --events patient,icd --descriptions two.csv --json");
+    let told = "two.csv: 1 item has several descriptions; the first is used: \"401\"";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+    let json: serde_json::Value = serde_json::from_str(&outcome.success("describe")).unwrap();
+    assert!(names(&json).contains(&"Hypertension".to_owned()), "{json}");
 }
 
 #[test]
 fn mistakes_in_files_and_filters_of_codes_are_explained() {
     let folder = claims();
     folder.write("other.csv", b"item,group\nx,1\ny,2\n");
+    folder.write("headed.csv", b"code,phecode\nx,1\ny,2\n");
     folder.write("three.csv", b"a,b,c\n1,2,3\n");
     folder.write("empty.txt", b"\n");
     folder.write("matrix.csv", b"a,b,c\n0,1,0\n1,1,0\n1,0,1\n");
@@ -165,6 +245,12 @@ fn mistakes_in_files_and_filters_of_codes_are_explained() {
             vec!["none of its 2 items", "ITEM,TEXT"],
         ),
         ("describe claims.csv --events patient,icd --codes X*", vec!["--codes", "matches none of the 8 items"]),
+        ("describe claims.csv --events patient,icd --rollup headed.csv", vec!["none of its 3 names in the first column"]),
+        (
+            "describe claims.csv --events patient,icd --time day --until 2015-02-29",
+            vec!["--until", "no such time as \"2015-02-29\""],
+        ),
+        ("describe claims.csv --events patient,icd --time day --since 2015-02-01T25:00", vec!["--since", "no such time"]),
         ("describe claims.csv --events patient,icd --min-rows 1000", vec!["no item remains", "8 in fewer than 1000 rows"]),
         ("describe claims.csv --events patient,icd --min-items 9", vec!["--min-items", "no row has 9"]),
         ("describe claims.csv --events patient,icd --coverage 70", vec!["--coverage", "such as 0.9"]),
@@ -182,10 +268,19 @@ fn mistakes_in_files_and_filters_of_codes_are_explained() {
         ("describe matrix.csv --coverage 0.9", vec!["--coverage", "table of columns"]),
         ("describe claims.csv --meds", vec!["--meds", "not a folder"]),
         ("compare model.json --reference groups.csv:child", vec!["--reference", "at least one group"]),
-        ("compare model.json --reference other.csv", vec!["are in the reference hierarchy"]),
+        (
+            "compare model.json --reference other.csv",
+            vec![
+                "model.json and other.csv",
+                "0 of 6 variables (\"250\"",
+                "are items of the reference",
+                "the reference has \"x\", \"y\"",
+            ],
+        ),
         ("compare model.json --reference three.csv", vec!["three.csv", "a, b, c"]),
         ("compare model.json --reference circle.csv", vec!["its own ancestor"]),
-        ("compare model.json", vec!["ESTIMATE"]),
+        ("compare model.json", vec!["ESTIMATE", "--reference"]),
+        ("compare model.json model.json --reference groups.csv", vec!["cannot be used with", "--reference"]),
     ] {
         let outcome = folder.run(arguments);
         assert_eq!(outcome.code, Some(2), "{arguments}: {}", outcome.stderr);
@@ -208,6 +303,27 @@ fn a_hierarchy_agrees_with_the_tree_of_its_groups_and_unknown_variables_are_list
     let outcome = folder.run("compare model.json --reference fewer.csv");
     assert!(outcome.stderr.contains("2 of 6 variables are not in fewer.csv"), "{}", outcome.stderr);
     assert!(outcome.success("compare").contains("nearest in its group"));
+    folder.write(
+        "several.csv",
+        b"code,system\n250,endocrine\n250,heart\n272,endocrine\n278,endocrine\n401,heart\n401,401\n999,a\n999,b\n",
+    );
+    let outcome = folder.run("compare model.json --reference several.csv");
+    let told = "several.csv: 1 item has several parents; the one listed first counts for it: 250\n";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+}
+
+#[test]
+fn codes_of_the_tree_are_placed_by_prefixes_of_the_reference() {
+    let folder = claims();
+    folder.succeed("learn claims.csv --events patient,icd --structure clnj -o model.json");
+    folder.write("whole.csv", b"child,parent\n250,endocrine\n272,endocrine\n278,endocrine\n401,heart\n402,heart\n428,heart\n");
+    let found = folder.json("compare model.json --reference whole.csv --prefixes");
+    assert_eq!((found["variables"].as_u64(), found["groups"].as_u64()), (Some(8), Some(2)));
+    assert_eq!(folder.json("compare model.json --reference whole.csv")["variables"], 4);
+    // A code that is its own group is not unknown.
+    folder.write("own.csv", b"code,phecode\n250.01,250\n250.4,250\n401,401\n402.1,402\n402.9,402\n");
+    let found = folder.json("compare model.json --reference own.csv");
+    assert_eq!((found["variables"].as_u64(), found["groups"].as_u64()), (Some(5), Some(3)));
 }
 
 #[test]

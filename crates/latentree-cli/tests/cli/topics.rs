@@ -85,6 +85,17 @@ fn text_is_described_learned_and_scored_like_a_table() {
         let outcome = folder.run(arguments);
         assert!(outcome.code == Some(2) && outcome.stderr.contains(part), "{arguments}: {}", outcome.stderr);
     }
+    for (text, notes) in [
+        (&b""[..], vec!["1 of 1 document has none of the words; it is a row of zeros"]),
+        (b"nothing known", vec!["1 of 1 document has none of the words", "100% of the words"]),
+    ] {
+        folder.write("new.txt", text);
+        let outcome = folder.run("infer tree.json new.txt --text -o states.csv");
+        assert_eq!((outcome.code, folder.text("states.csv").lines().count()), (Some(0), 2), "{}", outcome.stderr);
+        notes.iter().for_each(|note| assert!(outcome.stderr.contains(note), "{note}: {}", outcome.stderr));
+    }
+    let outcome = folder.run("score tree.json letters --text --min-df 3");
+    assert!(outcome.stderr.contains("--min-df has no effect here: the model determines the columns"), "{}", outcome.stderr);
     // The same run again gives the same bytes, with any number of threads.
     folder.succeed("topics letters --model single-topic -k 2 --threads 1 -o a.json");
     folder.succeed("topics letters --model single-topic -k 2 --threads 3 -o b.json");

@@ -15,6 +15,7 @@ use crate::mixture::{MixtureFamily, RELEVANCE_LAMBDA, relevance};
 use crate::model::features::{Features, Scaling, Source};
 use crate::model::{ClusterNode, ClusterTree, Provenance, SplitRule};
 use crate::moments::{Accumulator, ColumnSummary, Summary, fold};
+use crate::named::counted;
 use crate::observer::Observer;
 
 /// Number of relevant features reported per node.
@@ -318,9 +319,9 @@ fn finish(
         && leaves.len() < wanted
     {
         warnings.push(format!(
-            "{wanted} leaves asked for, {} found: no other leaf has two sides of at least {} rows",
+            "{wanted} leaves asked for, {} found: no other leaf has two sides of at least {}",
             leaves.len(),
-            options.min_size.max(1)
+            counted(options.min_size.max(1), "row")
         ));
     }
     if options.method == SplitMethod::Alignment && options.family.is_some() && !options.em {

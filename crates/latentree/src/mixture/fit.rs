@@ -306,9 +306,14 @@ impl Problem<'_> {
     fn tell_documents(&self, moment: &SecondMoment, warnings: &mut Vec<String>) {
         let totals = &moment.totals;
         if self.family.is_topics() && totals.short > 0 {
+            let (have, tell) = match totals.short {
+                1 => ("has", "it is labelled, but tells"),
+                _ => ("have", "they are labelled, but tell"),
+            };
             warnings.push(format!(
-                "{} of {} documents have fewer than three words: they are labelled, but tell nothing of triples of words",
-                totals.short, totals.rows
+                "{} of {} {have} fewer than three words: {tell} nothing of triples of words",
+                totals.short,
+                counted(totals.rows, "document")
             ));
         }
         if totals.empty > 0 && (self.family.is_counts() || self.family == MixtureFamily::Bernoulli) {

@@ -4,14 +4,14 @@
 //! `√(2 (1 − ρ))` of each pair ([`LatentTree::implied_distances`](crate::model::LatentTree::implied_distances)) if all
 //! variables are categorical, and path lengths otherwise. A tree without tables, such as a dendrogram, has only path lengths.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::data::{read_columns, table_columns};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Place, Result, Shortened};
 use crate::format::View;
 use crate::tree::{Edge, Node, Split, Tree};
 use crate::{NodeIx, counted};
@@ -25,20 +25,35 @@ const FAR: u32 = 1 << 20;
 #[derive(Debug, Clone, Default)]
 pub struct Hierarchy {
     parent_of: BTreeMap<String, String>,
+    /// Items and groups that are given several parents.
+    several: BTreeSet<String>,
+    /// Items whose only group has their own name; nothing is above them.
+    alone: BTreeSet<String>,
 }
 
 impl Hierarchy {
-    /// Builds a hierarchy from pairs of a child and its parent; if a child has several parents, the first one counts.
+    /// Builds a hierarchy from pairs of a child and its parent; if a child has several parents, the first one counts. A child
+    /// that is its own parent is an item, and that says nothing of what is above it: code 496 in a group 496.
     ///
     /// # Errors
     /// [`Error::Tree`] if an item is its own ancestor.
     pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self> {
         let mut hierarchy = Self::default();
         for (child, parent) in pairs {
-            if child != parent && !child.is_empty() && !parent.is_empty() {
-                hierarchy.parent_of.entry(child).or_insert(parent);
+            if child.is_empty() || parent.is_empty() {
+                continue;
+            }
+            if child == parent {
+                hierarchy.alone.insert(child);
+                continue;
+            }
+            match hierarchy.parent_of.get(&child) {
+                Some(first) if *first != parent => drop(hierarchy.several.insert(child)),
+                Some(_) => {}
+                None => drop(hierarchy.parent_of.insert(child, parent)),
             }
         }
+        hierarchy.alone.retain(|item| !hierarchy.parent_of.contains_key(item));
         let mut is_sound: HashSet<&str> = HashSet::new();
         for start in hierarchy.parent_of.keys() {
             let mut above: HashSet<&str> = HashSet::new();
@@ -88,33 +103,46 @@ impl Hierarchy {
         let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
         let mut pairs = Vec::new();
         for row in read_columns(path, &wanted)? {
-            let mut way: Vec<String> = row.iter().map(|cell| first_of_list(cell)).filter(|cell| !cell.is_empty()).collect();
-            way.dedup();
+            let way: Vec<Vec<String>> = row.iter().map(|cell| listed(cell)).filter(|cell| !cell.is_empty()).collect();
             if row.first().is_some_and(|item| !item.is_empty()) {
-                pairs.extend(way.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())));
+                let steps = way.windows(2).flat_map(|step| step[1].iter().map(|parent| (step[0][0].clone(), parent.clone())));
+                pairs.extend(steps);
             }
         }
         Self::new(pairs).map_err(|error| error.in_file(path))
     }
 
-    /// Moves each listed item below its longest proper prefix that is also listed: 250.11 below 250.1, and 250.1 below 250.
+    /// Moves each item below its longest proper prefix that is also an item: 250.11 below 250.1, and 250.1 below 250. Items are
+    /// those listed, and those of the data (`more`) that have a listed prefix.
     #[must_use]
-    pub fn with_prefixes(mut self) -> Self {
-        let items: Vec<String> = self.parent_of.keys().cloned().collect();
-        for item in &items {
+    pub fn with_prefixes<'a>(mut self, more: impl IntoIterator<Item = &'a str>) -> Self {
+        let listed: Vec<String> = self.parent_of.keys().chain(&self.alone).cloned().collect();
+        let mut more: Vec<String> = more.into_iter().filter(|item| !self.knows(item)).map(str::to_owned).collect();
+        // Prefixes come before the items that they begin.
+        more.sort_by_key(String::len);
+        for item in more.iter().chain(&listed) {
             let ends = item.char_indices().map(|(at, _)| at).rev().filter(|&at| at > 0);
             let mut prefixes = ends.map(|at| item[..at].trim_end_matches('.'));
             // An item is not moved below its own descendant.
-            let is_above = |prefix: &&str| self.parent_of.contains_key(*prefix) && self.above(prefix).all(|it| it != item);
+            let is_above = |prefix: &&str| self.knows(prefix) && self.above(prefix).all(|it| it != item);
             if let Some(prefix) = prefixes.find(is_above) {
                 self.parent_of.insert(item.clone(), prefix.to_owned());
+                self.several.remove(item);
+                self.alone.remove(item);
             }
         }
         self
     }
 
     fn knows(&self, item: &str) -> bool {
-        self.parent_of.contains_key(item)
+        self.parent_of.contains_key(item) || self.alone.contains(item)
+    }
+
+    /// Some of the items, to show what they look like.
+    fn examples(&self) -> String {
+        let shown: Vec<String> =
+            self.parent_of.keys().chain(&self.alone).take(3).map(|it| format!("{:?}", Shortened(it))).collect();
+        shown.join(", ")
     }
 
     /// The ancestors of an item, nearest first.
@@ -124,12 +152,14 @@ impl Hierarchy {
     }
 }
 
-/// The first of several parents written as `[a, b]`.
-fn first_of_list(cell: &str) -> String {
-    match cell.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        Some(inner) => inner.split(',').next().unwrap_or_default().trim().to_owned(),
-        None => cell.trim().to_owned(),
-    }
+/// The names in a cell: one, or several parents written as `[a, b]`.
+fn listed(cell: &str) -> Vec<String> {
+    let cell = cell.trim();
+    let names = match cell.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(inner) => inner.split(',').map(|name| name.trim().to_owned()).collect(),
+        None => vec![cell.to_owned()],
+    };
+    names.into_iter().filter(|name| !name.is_empty()).collect()
 }
 
 /// Agreement between a tree and a hierarchy.
@@ -139,6 +169,8 @@ pub struct Agreement {
     pub n_variables: usize,
     /// Variables of the tree that are not in the hierarchy and are left out.
     pub unknown: Vec<String>,
+    /// Variables, and groups above them, to which the hierarchy gives several parents, of which the first counts.
+    pub several_parents: Vec<String>,
     /// Number of splits that only one of the two has; splits of a single variable from the rest do not count.
     pub robinson_foulds: usize,
     /// The same, divided by the total number of splits of both.
@@ -172,7 +204,7 @@ pub struct Agreement {
 /// Compares a tree or model with a hierarchy. `code_of` maps a variable to its name in the hierarchy.
 ///
 /// # Errors
-/// [`Error::Tree`] if fewer than three variables are in the hierarchy, or the tree has no lengths.
+/// [`Error::Mismatch`] if fewer than three variables are in the hierarchy; [`Error::Tree`] if the tree has no lengths.
 pub fn agreement<'a>(
     what: impl Into<View<'a>>,
     hierarchy: &Hierarchy,
@@ -186,15 +218,19 @@ pub fn agreement<'a>(
     let known: Vec<usize> = (0..observed.len()).filter(|&ix| hierarchy.knows(&codes[ix])).collect();
     let unknown: Vec<String> = (0..observed.len()).filter(|ix| !known.contains(ix)).map(|ix| codes[ix].clone()).collect();
     if known.len() < 3 {
+        let are = if known.len() == 1 { "is an item" } else { "are items" };
         let problem = format!(
-            "{} of the tree's {} are in the reference hierarchy ({}, …); are its items the codes of the data?",
+            "{} of {} ({}, …) {are} of the reference, and three are needed; the reference has {}, …: are these the codes of the data?",
             known.len(),
             counted(observed.len(), "variable"),
-            codes.iter().take(3).map(|code| format!("{code:?}")).collect::<Vec<_>>().join(", ")
+            codes.iter().take(3).map(|code| format!("{:?}", Shortened(code))).collect::<Vec<_>>().join(", "),
+            hierarchy.examples()
         );
-        return Err(Error::tree(problem));
+        return Err(Error::Mismatch { left: "the tree".to_owned(), right: "the reference".to_owned(), problem });
     }
     let items: Vec<&str> = known.iter().map(|&ix| codes[ix].as_str()).collect();
+    let with_above: BTreeSet<&str> = items.iter().flat_map(|item| std::iter::once(*item).chain(hierarchy.above(item))).collect();
+    let several_parents = with_above.into_iter().filter(|name| hierarchy.several.contains(*name)).map(str::to_owned).collect();
     let reference = reference_tree(hierarchy, &items)?;
     let estimate = restricted(&tree, &known.iter().map(|&ix| observed[ix]).collect::<Vec<_>>(), &items)?;
     let (a, b) = (splits(&reference), splits(&estimate));
@@ -210,6 +246,7 @@ pub fn agreement<'a>(
     Ok(Agreement {
         n_variables: p,
         unknown,
+        several_parents,
         robinson_foulds: distance,
         robinson_foulds_normalized: if a.is_empty() && b.is_empty() { 0.0 } else { distance as f64 / (a.len() + b.len()) as f64 },
         robinson_foulds_huang: distance as f64 / (p * p) as f64,
@@ -539,9 +576,36 @@ mod tests {
 
     #[test]
     fn prefixes_do_not_turn_a_hierarchy_into_a_circle() {
-        let found = hierarchy(&[("1", "12"), ("12", "7"), ("13", "7")]).with_prefixes();
+        let found = hierarchy(&[("1", "12"), ("12", "7"), ("13", "7")]).with_prefixes([]);
         assert_eq!(found.above("1").collect::<Vec<_>>(), ["12", "7"]);
         assert_eq!(found.above("13").collect::<Vec<_>>(), ["1", "12", "7"]);
+    }
+
+    #[test]
+    fn items_of_the_data_are_placed_by_prefixes_that_the_hierarchy_has() {
+        let found = hierarchy(&[("250", "endo"), ("401", "circ")]).with_prefixes(["250.11", "250.1", "E11", "401"]);
+        assert_eq!(found.above("250.11").collect::<Vec<_>>(), ["250.1", "250", "endo"]);
+        assert_eq!(found.above("401").collect::<Vec<_>>(), ["circ"]);
+        assert!(!found.knows("E11"));
+    }
+
+    #[test]
+    fn an_item_that_is_its_own_group_is_a_member_through_its_other_rows_or_alone() {
+        let tree = Tree::from_newick("((486:1,496:1):1,(401:1,402:1):1);", &Observed::LeavesOnly).unwrap().minimal();
+        let with = hierarchy(&[("496", "496"), ("496", "resp"), ("486", "resp"), ("401", "circ"), ("402", "circ")]);
+        let found = agreement(&tree, &with, str::to_owned, 0).unwrap();
+        assert_eq!((found.n_variables, found.n_groups, found.n_matched_splits), (4, 2, 1));
+        assert_eq!(found.several_parents, Vec::<String>::new());
+        let alone = hierarchy(&[("496", "496"), ("486", "480"), ("401", "circ"), ("402", "circ")]);
+        let found = agreement(&tree, &alone, str::to_owned, 0).unwrap();
+        assert_eq!((found.n_variables, found.n_groups), (4, 3));
+    }
+
+    #[test]
+    fn parents_beyond_the_first_are_told_of_variables_and_their_groups() {
+        let pairs = [("a", "A"), ("a", "B"), ("b", "A"), ("c", "B"), ("A", "x"), ("A", "y"), ("q", "A"), ("q", "B")];
+        let tree = Tree::from_newick("(a:1,b:1,c:1);", &Observed::LeavesOnly).unwrap();
+        assert_eq!(agreement(&tree, &hierarchy(&pairs), str::to_owned, 0).unwrap().several_parents, ["A", "a"]);
     }
 
     #[test]
@@ -573,7 +637,7 @@ mod tests {
             ("401", "circulatory"),
             ("401.1", "circulatory"),
         ]);
-        let codes = codes.with_prefixes();
+        let codes = codes.with_prefixes([]);
         assert_eq!(codes.above("250.11").collect::<Vec<_>>(), ["250.1", "250", "endocrine"]);
         let tree =
             Tree::from_newick("(((250:1,250.1:1):1,250.11:1):1,(401:1,401.1:1):1,other:1);", &Observed::LeavesOnly).unwrap();

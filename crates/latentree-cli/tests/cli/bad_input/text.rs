@@ -20,6 +20,10 @@ pub(super) fn cases() -> Vec<Case> {
         text("a split of a column", "topics posts.csv --column text --split x -o m.json").says(["--split"]),
         text("unknown column of texts", "topics posts.csv --column body -o m.json").says(["--column", "body"]),
         text("a table without its column", "topics posts.csv -o m.json").says(["--column", "posts.csv"]),
+        text("a table described as text", "describe posts.csv --text").says(["--column", "posts.csv is a table"]),
+        text("a table learned as text", "learn posts.csv --text -o m.json").says(["--column", "posts.csv is a table"]),
+        text("a table scored as text", "score model.json posts.csv --text").says(["--column", "posts.csv is a table"]),
+        text("a table inferred as text", "infer model.json posts.csv --text -o m.csv").says(["--column", "posts.csv is a table"]),
         text("unknown stop words", "topics poem.txt --stop xx -o m.json").says(["--stop", "en, it", "none"]),
         text("one document", "topics poem.txt -o m.json").says(["poem.txt", "--split"]),
         text("text of two bytes a letter", "topics w.txt -o m.json")

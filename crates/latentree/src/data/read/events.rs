@@ -348,7 +348,7 @@ impl EventSource {
         match &options.schema {
             None => Err(Error::option(bounds.option(), problem)),
             Some(_) => {
-                notes.push(problem);
+                notes.push(format!("{problem}; all rows are zeros"));
                 Ok(())
             }
         }

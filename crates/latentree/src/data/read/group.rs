@@ -13,6 +13,8 @@ use crate::error::Result;
 pub(super) struct Groups {
     pub(super) group_of: HashMap<String, String>,
     pub(super) ambiguous: HashSet<String>,
+    /// Whether the first item is perhaps the header of its column.
+    may_begin_with_header: bool,
 }
 
 impl Groups {
@@ -25,10 +27,17 @@ impl Groups {
     pub(super) fn read_as(file: &ItemFile, option: &'static str) -> Result<Self> {
         let purpose = Purpose { option, items: &["item"], others: &["group"] };
         let mut groups = Self::default();
-        for [item, group] in read_pairs(file, &purpose)? {
+        let pairs = read_pairs(file, &purpose)?;
+        groups.may_begin_with_header = pairs.may_begin_with_header;
+        for [item, group] in pairs.pairs {
             groups.insert(item, group);
         }
         Ok(groups)
+    }
+
+    /// How many items there are, as in `none of its …`.
+    pub(super) fn listed(&self) -> String {
+        super::rollup::listed(self.group_of.len(), self.may_begin_with_header)
     }
 
     pub(super) fn insert(&mut self, item: String, group: String) {

@@ -53,8 +53,15 @@ pub(super) struct Purpose {
     pub(super) others: &'static [&'static str],
 }
 
+/// The pairs of a file.
+pub(super) struct ItemPairs {
+    pub(super) pairs: Vec<[String; 2]>,
+    /// Whether the first pair is perhaps a header, which cannot be told from data.
+    pub(super) may_begin_with_header: bool,
+}
+
 /// Reads the pairs of a file in order, without those that lack one.
-pub(super) fn read_pairs(file: &ItemFile, purpose: &Purpose) -> Result<Vec<[String; 2]>> {
+pub(super) fn read_pairs(file: &ItemFile, purpose: &Purpose) -> Result<ItemPairs> {
     let path = &file.path;
     let mut input = Input::new(path)?;
     let format = recognise(path, &input.first_bytes(4096)?);
@@ -88,6 +95,7 @@ pub(super) fn read_pairs(file: &ItemFile, purpose: &Purpose) -> Result<Vec<[Stri
         None => first_line(&mut table, purpose, &input)?,
     };
     let n_columns = table.names().len();
+    let may_begin_with_header = !is_columnar && file.columns.is_none() && first_row == 0;
     if is_columnar {
         let wanted: Vec<bool> = (0..n_columns).map(|ix| ix == item || ix == other).collect();
         table.project(&wanted, &wanted)?;
@@ -97,7 +105,7 @@ pub(super) fn read_pairs(file: &ItemFile, purpose: &Purpose) -> Result<Vec<[Stri
     loop {
         let n_rows = table.read_rows(4096, &mut pairs)?;
         if n_rows == 0 {
-            return Ok(all);
+            return Ok(ItemPairs { pairs: all, may_begin_with_header });
         }
         pairs.first_row += n_rows as u64;
         all.extend(pairs.rows.drain(..).filter(|[item, other]| !item.is_empty() && !other.is_empty()));

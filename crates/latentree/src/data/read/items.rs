@@ -14,6 +14,7 @@ use super::parts::glob_matches;
 use super::rollup::Rollup;
 use super::sparse::{Held, KeptRows, RowSource, Scan, SparseFile, tidy};
 use crate::counted;
+use crate::data::Schema;
 use crate::error::{Error, Result};
 
 /// Which items of a sparse table or of events are read, and which rows.
@@ -47,6 +48,21 @@ impl ItemFilter {
         ]
         .into_iter()
         .find_map(|(option, is_set)| is_set.then_some(option))
+    }
+
+    /// The options that are set and have no effect with a model, which determines the items.
+    fn idle(&self) -> impl Iterator<Item = &'static str> {
+        let set = [
+            ("read.min_rows", self.min_rows.is_some()),
+            ("read.max_share", self.max_share.is_some()),
+            ("read.coverage", self.coverage.is_some()),
+        ];
+        set.into_iter().filter_map(|(option, is_set)| is_set.then_some(option))
+    }
+
+    /// Whether an item's name matches a pattern, or there are none.
+    fn matches(&self, name: &str) -> bool {
+        self.codes.is_empty() || self.codes.iter().any(|pattern| glob_matches(pattern, name))
     }
 
     fn check(&self) -> Result<()> {
@@ -149,8 +165,14 @@ pub(super) fn refined(mut file: SparseFile, input: &Input, options: &ReadOptions
         return Ok(file);
     }
     filter.check()?;
-    let is_read = by_name(&file, input, filter)?;
+    if options.schema.is_some() {
+        file.notes.extend(idle_note(filter.idle()));
+    }
+    let is_read = by_name(&file, input, options)?;
     let rollup = Rollup::of(&file.names, &is_read, options, &input.place())?;
+    if let (Some(schema), false) = (&options.schema, filter.codes.is_empty() || !file.named) {
+        refuse_excluded(schema, rollup.as_ref(), &file, input, options)?;
+    }
     let (names, targets, notes) = match rollup {
         Some(Rollup { names, targets, notes, .. }) => (names, targets, notes),
         None => {
@@ -225,26 +247,37 @@ pub(super) fn refined(mut file: SparseFile, input: &Input, options: &ReadOptions
             (Box::new(source) as Box<dyn RowSource>, scan)
         }
     };
-    if let Some(min_items) = filter.min_items {
+    if let Some(min_items) = filter.min_items.filter(|&n| n > 0) {
         let n_left = file.scan.n_rows;
         if n_left == 0 {
             let problem = format!("no row has {min_items} of the {} that remain; lower it", counted(file.names.len(), "item"));
             return Err(Error::option("read.min_items", problem));
         }
-        let items = if min_items == 1 { "item" } else { "items" };
-        file.notes.push(format!("{n_left} of {n_before} rows have at least {min_items} {items} and are read"));
+        let (have, are) = if n_left == 1 { ("has", "is") } else { ("have", "are") };
+        let (rows, items) = (counted(n_before, "row"), counted(min_items, "item"));
+        file.notes.push(format!("{n_left} of {rows} {have} at least {items} and {are} read"));
     }
     Ok(file)
 }
 
+/// Says that options have no effect with a model.
+pub(super) fn idle_note(options: impl Iterator<Item = &'static str>) -> Option<String> {
+    let options: Vec<String> = options.map(|option| format!("`{option}`")).collect();
+    let (last, others) = options.split_last()?;
+    let (joined, have) = match others {
+        [] => (last.clone(), "has"),
+        others => (format!("{} and {last}", others.join(", ")), "have"),
+    };
+    Some(format!("{joined} {have} no effect here: the model determines the columns"))
+}
+
 /// The items whose names match.
-fn by_name(file: &SparseFile, input: &Input, filter: &ItemFilter) -> Result<Vec<bool>> {
-    if filter.codes.is_empty() {
-        return Ok(vec![true; file.names.len()]);
-    }
-    let matches = |name: &String| filter.codes.iter().any(|pattern| glob_matches(pattern, name));
-    let is_read: Vec<bool> = file.names.iter().map(matches).collect();
-    if !is_read.contains(&true) {
+fn by_name(file: &SparseFile, input: &Input, options: &ReadOptions) -> Result<Vec<bool>> {
+    let filter = &options.items;
+    let is_read: Vec<bool> = file.names.iter().map(|name| filter.matches(name)).collect();
+    // Of a period without events a model can say something.
+    let may_be_none = file.names.is_empty() && options.schema.is_some();
+    if !is_read.contains(&true) && !filter.codes.is_empty() && !may_be_none {
         let names: Vec<&str> = file.names.iter().map(String::as_str).collect();
         let problem = format!(
             "{} matches none of the {} of {}: {}",
@@ -256,6 +289,38 @@ fn by_name(file: &SparseFile, input: &Input, filter: &ItemFilter) -> Result<Vec<
         return Err(Error::option("read.codes", problem));
     }
     Ok(is_read)
+}
+
+/// Refuses patterns that exclude columns of a model: they would count as absent in every row.
+fn refuse_excluded(
+    schema: &Schema,
+    rollup: Option<&Rollup>,
+    file: &SparseFile,
+    input: &Input,
+    options: &ReadOptions,
+) -> Result<()> {
+    let own = schema.columns().iter().map(|column| schema.code_of(&column.name).unwrap_or(&column.name));
+    let excluded: Vec<&str> = match rollup {
+        None => own.filter(|name| !options.items.matches(name)).collect(),
+        // A group is excluded if all of its items are that the data have.
+        Some(rollup) => {
+            let all = Rollup::of(&file.names, &vec![true; file.names.len()], options, &input.place())?;
+            let all: HashSet<String> = all.into_iter().flat_map(|all| all.names).collect();
+            let read: HashSet<&str> = rollup.names.iter().map(String::as_str).collect();
+            own.filter(|name| all.contains(*name) && !read.contains(name)).collect()
+        }
+    };
+    if excluded.is_empty() {
+        return Ok(());
+    }
+    let problem = match excluded.len() {
+        1 => "does not match and would count as absent in every row",
+        _ => "do not match and would count as absent in every row",
+    };
+    let what = counted(schema.columns().len(), "item");
+    let patterns = options.items.codes.join(", ");
+    let problem = format!("{patterns}: {} of the model's {what} {problem}: {}; leave it out", excluded.len(), shown(&excluded));
+    Err(Error::option("read.codes", problem))
 }
 
 /// Counts items, and keeps the rows if they fit.
@@ -314,7 +379,8 @@ fn subjects_note(n_listed: usize, found: &Found, path: Option<&std::path::Path>,
         1 => "; 1 of them has no event and is a row of zeros".to_owned(),
         n => format!("; {n} of them have no events and are rows of zeros"),
     };
-    Ok(format!("{path}: {} listed are read{zeros}", counted(found.n_rows as usize, "row")))
+    let are = if found.n_rows == 1 { "is" } else { "are" };
+    Ok(format!("{path}: {} listed {are} read{zeros}", counted(found.n_rows as usize, "row")))
 }
 
 /// Which of the items are frequent enough, and not too frequent.
@@ -367,7 +433,8 @@ fn by_frequency(
         return Err(Error::option(filter.first_set().unwrap_or("read.min_rows"), problem));
     }
     if n_left < names.len() {
-        notes.push(format!("{n_left} of {} items are read; left out: {}", names.len(), dropped.join(", ")));
+        let are = if n_left == 1 { "is" } else { "are" };
+        notes.push(format!("{n_left} of {} {are} read; left out: {}", counted(names.len(), "item"), dropped.join(", ")));
     }
     Ok(stays)
 }

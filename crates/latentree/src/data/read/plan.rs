@@ -181,9 +181,9 @@ impl Plan {
             );
             return Err(Error::data(columns.place.clone(), problem));
         }
-        // A few texts in memory may well have none of the words.
-        let are_texts = options.text.is_some() && columns.place.file.is_none();
-        if !is_found.contains(&true) && !are_texts {
+        // Texts may well have none of the words, and a period no events.
+        let may_be_empty = options.text.is_some() || (options.times.is_set() && columns.names.is_empty());
+        if !is_found.contains(&true) && !may_be_empty {
             let similar = Similar::new(schema.columns().iter().map(|column| column.name.as_str()));
             if let Some((name, known)) = unknown.iter().find_map(|(_, name)| Some((name, similar.to(name)?))) {
                 let problem = format!(
@@ -239,7 +239,7 @@ impl Plan {
         let descriptions = read_descriptions(file)?;
         let variables = self.schema.variables().iter().map(|variable| variable.name.as_str());
         self.warnings.extend(note_undescribed(variables, file, &descriptions)?);
-        self.schema = Arc::new(self.schema.described(&descriptions)?);
+        self.schema = Arc::new(self.schema.described(&descriptions.text_of)?);
         Ok(())
     }
 }
@@ -311,8 +311,8 @@ fn join(
         variables.iter().filter(|(group, _)| group.is_none()).map(|(_, of)| columns.names[chosen[of[0]].0].as_str()).collect();
     if place_of.is_empty() {
         let problem = format!(
-            "none of its {} items is a column of {}; name the columns of the item and of the group, as in `read.group` {}:ITEM,GROUP{}",
-            groups.group_of.len(),
+            "none of its {} is a column of {}; name the columns of the item and of the group, as in `read.group` {}:ITEM,GROUP{}",
+            groups.listed(),
             columns.place,
             path.display(),
             groups.padded_hint(&alone)

@@ -2,7 +2,7 @@
 //!
 //! An item listed under several groups belongs to the first. Items that are not listed may follow an ancestor that is (`inheritance`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::group::Groups;
 use super::inheritance::Inheritance;
@@ -32,7 +32,7 @@ impl Rollup {
     pub(super) fn of(names: &[String], is_read: &[bool], options: &ReadOptions, place: &Place) -> Result<Option<Self>> {
         let Some(file) = &options.rollup else { return Ok(None) };
         let mut groups = Groups::read_as(file, "read.rollup")?;
-        let n_items = groups.group_of.len();
+        let listed = groups.listed();
         let n_inherited = match &options.inheritance {
             Some(inheritance) => inherit(names, &mut groups, inheritance),
             None => 0,
@@ -40,7 +40,7 @@ impl Rollup {
         let mut rollup = Self { names: Vec::new(), targets: vec![None; names.len()], is_group: Vec::new(), notes: Vec::new() };
         let mut place_of: HashMap<String, u32> = HashMap::new();
         let (mut alone, mut ambiguous, mut n_used) = (Vec::new(), Vec::new(), 0);
-        let is_group: std::collections::HashSet<&str> = groups.group_of.values().map(String::as_str).collect();
+        let is_group: HashSet<&str> = groups.group_of.values().map(String::as_str).collect();
         for (ix, name) in names.iter().enumerate().filter(|(ix, _)| is_read[*ix]) {
             let group = groups.group_of.get(name).map(String::as_str);
             n_used += usize::from(group.is_some());
@@ -63,8 +63,12 @@ impl Rollup {
             });
             rollup.targets[ix] = Some(target);
         }
+        if names.is_empty() && options.schema.is_some() {
+            // A period without events, of which a model can say something.
+            return Ok(Some(rollup));
+        }
         if n_used == 0 {
-            return Err(unused(file, n_items, &alone, &groups, place));
+            return Err(unused(file, &listed, &alone, &groups, place));
         }
         rollup.note(file, n_used, n_inherited, &alone, &ambiguous, &groups, options.drop_unmapped);
         Ok(Some(rollup))
@@ -107,10 +111,9 @@ impl Rollup {
     }
 }
 
-fn unused(file: &ItemFile, n_items: usize, alone: &[&str], groups: &Groups, place: &Place) -> Error {
+fn unused(file: &ItemFile, listed: &str, alone: &[&str], groups: &Groups, place: &Place) -> Error {
     let problem = format!(
-        "none of its {} is in {place}, which has {}; name the columns of the item and of the group, as in `read.rollup` {}:ITEM,GROUP{}",
-        counted(n_items, "item"),
+        "none of its {listed} is in {place}, which has {}; name the columns of the item and of the group, as in `read.rollup` {}:ITEM,GROUP{}",
         shown(alone),
         file.path.display(),
         groups.padded_hint(alone)
@@ -133,44 +136,74 @@ fn inherit(names: &[String], groups: &mut Groups, inheritance: &Inheritance) -> 
     n_found
 }
 
-/// Reads the descriptions of items; a note says which of the names have none.
-pub(super) fn read_descriptions(file: &ItemFile) -> Result<HashMap<String, String>> {
+/// Descriptions of items.
+#[derive(Debug, Default)]
+pub(super) struct Descriptions {
+    pub(super) text_of: HashMap<String, String>,
+    /// Items with several descriptions, of which the first is used.
+    ambiguous: HashSet<String>,
+    /// How many items there are, for messages.
+    listed: String,
+}
+
+/// Reads the descriptions of items.
+pub(super) fn read_descriptions(file: &ItemFile) -> Result<Descriptions> {
     let purpose = super::item_file::Purpose {
         option: "read.descriptions",
         items: &["item", "code", "concept_id"],
         others: &["text", "description", "concept_name"],
     };
-    let mut descriptions = HashMap::new();
-    for [item, text] in super::item_file::read_pairs(file, &purpose)? {
+    let mut descriptions = Descriptions::default();
+    let pairs = super::item_file::read_pairs(file, &purpose)?;
+    for [item, text] in pairs.pairs {
         // Line breaks and tabs would break what is printed.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        descriptions.entry(item).or_insert(text);
+        match descriptions.text_of.get(&item) {
+            Some(first) if *first != text => drop(descriptions.ambiguous.insert(item)),
+            Some(_) => {}
+            None => drop(descriptions.text_of.insert(item, text)),
+        }
     }
+    descriptions.listed = listed(descriptions.text_of.len(), pairs.may_begin_with_header);
     Ok(descriptions)
 }
 
-/// Says how many names of a schema have no description.
+/// A number of items, as in `none of its …`; a first line that is perhaps a header is no item, but a name.
+pub(super) fn listed(n_items: usize, may_begin_with_header: bool) -> String {
+    if may_begin_with_header { format!("{} in the first column", counted(n_items, "name")) } else { counted(n_items, "item") }
+}
+
+/// Says how many names of a schema have no description, and how many have several.
 ///
 /// # Errors
 /// If none has one.
 pub(super) fn note_undescribed<'a>(
     names: impl Iterator<Item = &'a str>,
     file: &ItemFile,
-    descriptions: &HashMap<String, String>,
-) -> Result<Option<String>> {
-    let (with, without): (Vec<&str>, Vec<&str>) = names.partition(|name| descriptions.contains_key(*name));
+    descriptions: &Descriptions,
+) -> Result<Vec<String>> {
+    let (with, without): (Vec<&str>, Vec<&str>) = names.partition(|name| descriptions.text_of.contains_key(*name));
     let path = file.path.display();
     if with.is_empty() && !file.is_own {
         let problem = format!(
             "none of its {} is an item of the data, which has {}; name its columns, as in `read.descriptions` {path}:ITEM,TEXT",
-            counted(descriptions.len(), "item"),
+            descriptions.listed,
             shown(&without)
         );
         return Err(Error::data(Place::file(&file.path), problem));
     }
-    let have = if without.len() == 1 { "has" } else { "have" };
-    Ok((!without.is_empty())
-        .then(|| format!("{path}: {} {have} no description: {}", counted(without.len(), "item"), shown(&without))))
+    let have = |items: &[&str]| if items.len() == 1 { "has" } else { "have" };
+    let several: Vec<&str> = with.into_iter().filter(|name| descriptions.ambiguous.contains(*name)).collect();
+    let mut notes = Vec::new();
+    if !several.is_empty() {
+        let items = counted(several.len(), "item");
+        notes.push(format!("{path}: {items} {} several descriptions; the first is used: {}", have(&several), shown(&several)));
+    }
+    if !without.is_empty() {
+        let items = counted(without.len(), "item");
+        notes.push(format!("{path}: {items} {} no description: {}", have(&without), shown(&without)));
+    }
+    Ok(notes)
 }
 
 impl Groups {

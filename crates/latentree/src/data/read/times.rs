@@ -40,7 +40,8 @@ impl TimeFilter {
         let bound = |option: &str, text: &Option<String>| match text {
             None => Ok(None),
             Some(text) => match normal(text) {
-                Some(text) => Ok(Some(text)),
+                Some(time) if !is_possible(&time) => Err(Error::option(option, format!("there is no such time as {text:?}"))),
+                Some(time) => Ok(Some(time)),
                 None => Err(Error::option(
                     option,
                     format!("{text:?} is not a date such as 2021, 2021-03, 2021-03-04 or 2021-03-04T12:30"),
@@ -91,7 +92,7 @@ impl fmt::Display for Bounds {
     }
 }
 
-/// The time in a cell; `None` if it is missing.
+/// The time in a cell; `None` if it is missing, or a day or time that does not exist, such as 2018-02-31 or 0000-00-00.
 ///
 /// # Errors
 /// What is wrong with a cell that is not a time.
@@ -99,15 +100,17 @@ pub(super) fn time_of(cell: Cell<'_>) -> Result<Option<String>, String> {
     match cell {
         Cell::Missing => Ok(None),
         Cell::Text(text) if super::cell::is_missing(text) => Ok(None),
-        Cell::Text(text) => std::str::from_utf8(text).ok().and_then(normal).map(Some).ok_or_else(|| {
-            let text = String::from_utf8_lossy(text).into_owned();
-            format!("{:?} is not a time such as 2021-03-04 or 2021-03-04T12:30:05", Shortened(&text))
-        }),
+        Cell::Text(text) => {
+            std::str::from_utf8(text).ok().and_then(normal).map(|it| Some(it).filter(|it| is_possible(it))).ok_or_else(|| {
+                let text = String::from_utf8_lossy(text).into_owned();
+                format!("{:?} is not a time such as 2021-03-04 or 2021-03-04T12:30:05", Shortened(&text))
+            })
+        }
         _ => Err("a number is not a time; write times as 2021-03-04 or 2021-03-04T12:30:05".to_owned()),
     }
 }
 
-/// A time with a T between day and hour; `None` if the text is no time.
+/// A time with a T between day and hour; `None` if the text is not written as one.
 fn normal(text: &str) -> Option<String> {
     let text = text.trim();
     let is_there = |at: usize, wanted: &dyn Fn(u8) -> bool| text.as_bytes().get(at).is_none_or(|&byte| wanted(byte));
@@ -116,16 +119,54 @@ fn normal(text: &str) -> Option<String> {
         && is_there(7, &|byte| byte == b'-')
         && is_there(10, &|byte| byte == b'T' || byte == b' ')
         && is_there(13, &|byte| byte == b':');
-    let field = |range: std::ops::Range<usize>| text.get(range).map(|field| field.parse::<u32>().unwrap_or(99));
-    let fields =
-        field(5..7).is_none_or(|month| (1..=12).contains(&month)) && field(8..10).is_none_or(|day| (1..=31).contains(&day));
     let is_whole = matches!(text.len(), 4 | 7 | 10) || text.len() >= 13;
-    (digits && marks && fields && is_whole && text.is_ascii()).then(|| text.replacen(' ', "T", 1))
+    (digits && marks && is_whole && text.is_ascii()).then(|| text.replacen(' ', "T", 1))
+}
+
+/// Whether the calendar and the clock have a time, of which [`normal`] made sure that it is written as one.
+fn is_possible(time: &str) -> bool {
+    let field = |range: std::ops::Range<usize>| time.get(range).map(|field| field.parse::<u32>().unwrap_or(u32::MAX));
+    let (year, month) = (field(0..4).unwrap_or(0), field(5..7).unwrap_or(1));
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let last_day = match month {
+        2 => 28 + u32::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    // A day may end at 24:00, and a minute with a leap second.
+    let (hour, minute) = (field(11..13).unwrap_or(0), field(14..16).unwrap_or(0));
+    let seconds = time.as_bytes().get(16).filter(|&&mark| mark == b':').and_then(|_| field(17..19)).unwrap_or(0);
+    let is_clock = (hour < 24 && minute < 60 && seconds <= 60) || (hour == 24 && minute == 0 && seconds == 0);
+    year > 0 && (1..=12).contains(&month) && (1..=last_day).contains(&field(8..10).unwrap_or(1)) && is_clock
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_and_hours_that_do_not_exist_are_no_times() {
+        for text in
+            ["2018-02-31", "2018-04-31", "2019-02-29", "1900-02-29", "0000-01-01", "0000", "2018-00-00", "2018-13", "2018-01-32"]
+                .into_iter()
+                .chain(["2018-01-01T25:00", "2018-01-01T99:00", "2018-01-01T12:60", "2018-01-01 24:01", "2018-01-01T12:00:61"])
+        {
+            assert_eq!(time_of(Cell::Text(text.as_bytes())), Ok(None), "{text}");
+            let filter = TimeFilter { until: Some(text.to_owned()), ..TimeFilter::default() };
+            assert!(filter.bounds().unwrap_err().to_string().contains("no such time"), "{text}");
+        }
+        for text in [
+            "2020-02-29",
+            "2000-02-29",
+            "2018-12-31T23:59:59.5Z",
+            "2018-12-31T23:59:60",
+            "2018-12-31T24:00:00",
+            "0001",
+            "2018-04-30",
+        ] {
+            assert!(time_of(Cell::Text(text.as_bytes())).unwrap().is_some(), "{text}");
+        }
+    }
 
     fn included(since: Option<&str>, until: Option<&str>, text: &str) -> bool {
         let filter = TimeFilter { column: None, since: since.map(str::to_owned), until: until.map(str::to_owned) };

@@ -19,6 +19,7 @@ use crate::data::read::parts::{PartFiles, Parts, PartsTable};
 use crate::data::read::table::{FileTable, Table};
 use crate::data::read::{Format, TextEncoding, check_names, recognised};
 use crate::error::{Error, Place, Result, Shortened};
+use crate::file;
 use crate::named::counted;
 
 /// Documents and bytes that are counted at once.
@@ -28,6 +29,8 @@ const CHUNK_BYTES: usize = 8 << 20;
 const DOCUMENT_LIMIT: u64 = 1 << 30;
 /// Bytes at the start of a file by which it is known to be binary.
 const HEAD: usize = 8192;
+/// Endings of tables, whose lines are no text.
+const TABLES: [&str; 7] = ["csv", "tsv", "tab", "parquet", "arrow", "feather", "ipc"];
 /// Files that a note names.
 const SHOWN: usize = 5;
 
@@ -133,6 +136,11 @@ impl Documents {
                 format!("{id:?}: only a table has columns; documents are called by their files or headings. Leave it out");
             return Err(Error::option("read.id", problem));
         }
+        let is_table = |path: &&PathBuf| TABLES.contains(&file::ending(path).as_str()) && !path.is_dir();
+        if let Some(path) = paths.iter().find(is_table) {
+            let problem = format!("{} is a table; name the column that holds the texts", path.display());
+            return Err(Error::option("read.column", problem));
+        }
         let files = Files::find(paths, options.encoding)?;
         let Some(pattern) = &text.split else { return Ok(Self::Files(files)) };
         let pattern = Regex::new(pattern).map_err(|error| {
@@ -203,8 +211,11 @@ impl Documents {
         if let Self::Split(Split { before, .. }) = self
             && *before > 0
         {
-            let what = if *before == 1 { "line" } else { "lines" };
-            notes.push(format!("{before} {what} before the first match of `read.split` belong to no document and are left out"));
+            let (lines, belong) = match *before {
+                1 => ("line", "belongs to no document and is left out"),
+                _ => ("lines", "belong to no document and are left out"),
+            };
+            notes.push(format!("{before} {lines} before the first match of `read.split` {belong}"));
         }
         notes
     }

@@ -24,11 +24,13 @@ use self::vocabulary::{Vocabulary, WordMap, count};
 use self::words::Words;
 use super::clinical::ClinicalFormat;
 use super::input::Input;
+use super::items::idle_note;
 use super::notes::shown;
 use super::options::ReadOptions;
 use super::sparse::{RowSource, Scan, SparseFile, changed};
 use super::unseen::UnseenPolicy;
 use crate::error::{Error, Result};
+use crate::named::counted;
 
 /// Bytes of a cell that is kept.
 const CELL_BYTES: u64 = 8;
@@ -192,6 +194,12 @@ impl TextInput {
             }
             // The words are the model's.
             Some(schema) => {
+                let set = [
+                    ("read.min_df", text.min_df.is_some()),
+                    ("read.max_df", text.max_df.is_some()),
+                    ("read.coverage", text.coverage.is_some()),
+                ];
+                notes.extend(idle_note(set.into_iter().filter_map(|(option, is_set)| is_set.then_some(option))));
                 let known = schema.columns().iter().map(|column| column.name.as_str());
                 known.filter(|word| vocabulary.ids.contains_key(*word)).map(Into::into).collect()
             }
@@ -239,11 +247,12 @@ impl TextInput {
             kept.place(&places);
             let n_empty = (0..kept.ends.len()).filter(|&row| kept.row(row).is_empty()).count();
             if n_empty > 0 {
-                let have = if n_empty == 1 { "has" } else { "have" };
-                notes.push(format!(
-                    "{n_empty} of {} documents {have} none of the words; they are rows of zeros",
-                    vocabulary.n_documents
-                ));
+                let (have, zeros) = match n_empty {
+                    1 => ("has", "it is a row of zeros"),
+                    _ => ("have", "they are rows of zeros"),
+                };
+                let documents = counted(vocabulary.n_documents, "document");
+                notes.push(format!("{n_empty} of {documents} {have} none of the words; {zeros}"));
             }
         }
         let scan = Scan::of_counts(vocabulary.n_documents, n_cells, words.len() as u32);

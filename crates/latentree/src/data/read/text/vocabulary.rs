@@ -8,6 +8,7 @@ use super::stop_words::{StopList, StopWords, languages};
 use super::words::Words;
 use crate::data::read::TextEncoding;
 use crate::error::{Error, Place, Result};
+use crate::named::counted;
 
 /// Share of all words that a language's stop words must be for `auto` to choose it.
 const LEAST_STOP_SHARE: f64 = 0.2;
@@ -95,8 +96,8 @@ pub(super) struct Vocabulary {
 
 impl Vocabulary {
     /// Adds a document; gives its cells.
-    pub(super) fn add(&mut self, counted: Counted) -> Result<Vec<(u32, u32)>> {
-        let Counted { known: mut cells, new, n_words } = counted;
+    pub(super) fn add(&mut self, document: Counted) -> Result<Vec<(u32, u32)>> {
+        let Counted { known: mut cells, new, n_words } = document;
         let n_known = cells.len();
         for (word, count) in new {
             let next = self.words.len();
@@ -154,10 +155,12 @@ impl Vocabulary {
         if kept.len() < before {
             let limits = match (least, most) {
                 (least, u64::MAX) => format!("in fewer than {least} documents"),
-                (0 | 1, most) => format!("in more than {most} documents"),
-                (least, most) => format!("in fewer than {least} or more than {most} documents"),
+                (0 | 1, most) => format!("in more than {}", counted(most, "document")),
+                (least, most) => format!("in fewer than {least} or more than {}", counted(most, "document")),
             };
-            notes.push(format!("{} of {before} words are {limits} and left out", before - kept.len()));
+            let n_out = before - kept.len();
+            let are = if n_out == 1 { "is" } else { "are" };
+            notes.push(format!("{n_out} of {} {are} {limits} and left out", counted(before as u64, "word")));
         }
         let mut words: Vec<Box<str>> = kept.into_iter().map(|ix| self.words[ix].clone()).collect();
         words.sort_unstable();
