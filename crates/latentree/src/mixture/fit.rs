@@ -307,12 +307,13 @@ impl Problem<'_> {
         let totals = &moment.totals;
         if self.family.is_topics() && totals.short > 0 {
             warnings.push(format!(
-                "{} of {} documents have fewer than three words: they are labelled, but tell nothing of triples of words",
+                "{} of {} documents have fewer than three words: they get a label, but cannot contribute to the third moments",
                 totals.short, totals.rows
             ));
         }
         if totals.empty > 0 && (self.family.is_counts() || self.family == MixtureFamily::Bernoulli) {
-            warnings.push(format!("{}: labelled by what is most probable without any", self.family.told_empty(totals.empty)));
+            let empty = self.family.told_empty(totals.empty);
+            warnings.push(format!("{empty}: labelled with the component that is most probable given no words or values"));
         }
     }
 
