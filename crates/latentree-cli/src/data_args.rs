@@ -48,11 +48,12 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "LISTS|auto|none", help_heading = "Reading text")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<String>,
-    /// Leave out words in fewer documents: a number (2), or a share of all documents (0.01) [default: 2]
+    /// Leave out words in fewer documents: a whole number of them (2), or, with a decimal point, a share of all (0.01; 1.0 is 100%, 1 is one document)
+    /// [default: 2]
     #[arg(long, value_name = "N|SHARE", help_heading = "Reading text")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) min_df: Option<String>,
-    /// Leave out words in more documents: a number, or a share of all documents (0.5)
+    /// Leave out words in more documents: a whole number of them, or, with a decimal point, a share of all (0.5; 1.0 is 100%)
     #[arg(long, value_name = "N|SHARE", help_heading = "Reading text")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_df: Option<String>,

@@ -16,7 +16,7 @@ pub(crate) fn text_options(args: &DataArgs) -> Result<Option<TextOptions>> {
     ];
     if !args.text {
         return match given.iter().find(|it| it.1) {
-            Some((option, _)) => Err(Error::option(*option, "it tells how text is read; add --text, or leave it out")),
+            Some((option, _)) => Err(Error::option(*option, "it is an option for reading text; add --text, or leave it out")),
             None => Ok(None),
         };
     }

@@ -38,7 +38,7 @@ pub(crate) struct TopicsArgs {
     /// Model of the words
     #[arg(long, value_enum, default_value = "tree")]
     pub(crate) model: TopicModelName,
-    /// Number of topics, 1 to 1000; of a hierarchy, its leaves [default: 10; of a tree, its groups of words, broad and fine]
+    /// Number of topics, 1 to 1000; of a hierarchy, its leaves, at least 2 [default: 10; of a tree, its groups of words, broad and fine]
     #[arg(short = 'k', long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) topics: Option<u16>,
     /// Number of words to list for each topic
@@ -50,7 +50,8 @@ pub(crate) struct TopicsArgs {
     /// Learner of the tree; see learn [default: levels]
     #[arg(long, value_name = "NAME")]
     pub(crate) structure: Option<String>,
-    /// Write the topic of every document, and its share of each topic, as CSV
+    /// Write the topic of every document, and its share of each topic, as CSV. The topic is the one with the largest share; of equal ones, the
+    /// last. With --model tree, it is empty if no topic has a probability of at least 0.5
     #[arg(long, value_name = "FILE.csv")]
     pub(crate) documents: Option<PathBuf>,
     /// With --column, a column of dates: print the topics' shares over time

@@ -80,23 +80,36 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
             _ => unreachable!("all kinds of models are known"),
         },
     };
-    let topics = topics.measured(&rows, printer)?;
+    let mut topics = topics.measured(&rows, printer)?;
+    let is_mixed = matches!(&fitted.model, WordModel::Other(other) if matches!(**other, OtherModel::Topics(_)));
+    let mut shares = Vec::new();
+    if is_mixed || args.documents.is_some() || args.dates.is_some() {
+        shares = document_shares(&fitted.model, &topics, &rows, seed, printer)?;
+    }
+    if is_mixed {
+        let means = mean_shares(&shares, topics.topics().len());
+        topics = topics.with_shares(&means);
+    }
     let (names, mut warnings) = rows.of_source(|reader| (reader.documents(), reader.warnings().to_vec()));
     let unseen = rows.of_source(|reader| note_unseen(reader, printer));
     let (inner, told): (Vec<&String>, Vec<&String>) = fitted.warnings.iter().partition(|warning| is_about_fitting(warning));
     told.iter().for_each(|warning| printer.note(warning));
     if !inner.is_empty() {
-        printer.note("these documents determine some of the topics only weakly; more documents, or fewer words (--min-df), make them clearer");
+        printer.note("there is little evidence for some of the topics; use more documents, or leave out rare words (--min-df)");
     }
     warnings.extend(fitted.warnings.iter().cloned());
     write(&fitted.model, &rows, &reading, args)?;
     let mut over_time = None;
     let mut n_documents = names.len();
     if args.documents.is_some() || args.dates.is_some() {
-        let shares = document_shares(&fitted.model, &topics, &rows, seed, printer)?;
         n_documents = shares.len() / topics.topics().len().max(1);
         if let Some(path) = &args.documents {
-            write_documents(path, args, &names, &topics, &shares)?;
+            let without = write_documents(path, args, &names, &topics, &shares)?;
+            if without > 0 {
+                let note = format!("{without} of {n_documents} documents have no topic with a probability of at least one half");
+                printer.note(&note);
+                warnings.push(note);
+            }
         }
         if let Some(column) = &args.dates {
             let (periods, undated) = over_time::periods(&names, &shares, topics.topics().len());
@@ -113,6 +126,7 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
     if is_stream(&args.output) {
         return Ok(());
     }
+    let is_tree = args.model == TopicModelName::Tree;
     let mut json = json!({
         "model": args.model.name(),
         "documents": rows.n_rows_hint().unwrap_or(n_documents as u64),
@@ -135,9 +149,21 @@ pub(crate) fn run(args: &TopicsArgs, seed: u64, printer: &Printer) -> Result<(),
         let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |it| format!("{it:.2}"));
         let lines = topics.topics().iter().enumerate().map(|(ix, topic)| {
             let name = format!("{}{}", "  ".repeat(topics.depth(ix)), super::groups::clean(&topic.name));
-            vec![name, format!("{:.1}%", 100.0 * topic.share), cell(topic.npmi), cell(topic.c_v)]
+            vec![
+                name,
+                topic.node_name.clone().filter(|_| is_tree).unwrap_or_default(),
+                format!("{:.1}%", 100.0 * topic.share),
+                cell(topic.npmi),
+                cell(topic.c_v),
+            ]
         });
-        let numbers = table(&["topic", "share", "NPMI", "C_V"], lines.collect(), 1);
+        let mut lines: Vec<Vec<String>> = lines.collect();
+        let mut header = vec!["topic", "node", "share", "NPMI", "C_V"];
+        if !is_tree {
+            header.remove(1);
+            lines.iter_mut().for_each(|line| drop(line.remove(1)));
+        }
+        let numbers = table(&header, lines, if is_tree { 2 } else { 1 });
         let words = topics.topics().iter().map(|topic| topic.words.join(" "));
         writeln!(out)?;
         for (numbers, words) in numbers.lines().zip(std::iter::once("words".to_owned()).chain(words)) {
@@ -165,8 +191,15 @@ fn tree_topics(model: &LatentTree, args: &TopicsArgs, n_words: usize) -> Result<
             return Ok(topics);
         }
     }
-    let problem = "no words go together in these documents more often than by chance, so there are no topics; pass more or longer \
-                   documents (--split cuts them), lower --min-df, or use another --model";
+    let problem = match args.structure.as_deref() {
+        Some(learner) if learner != "levels" && model.hidden().next().is_none() => format!(
+            "the tree of --structure {learner} has no hidden variables, and topics are hidden variables; leave out --structure, or use \
+             another learner or another --model"
+        ),
+        _ => "no words go together in these documents more often than by chance, so there are no topics; pass more or longer \
+              documents (--split cuts them), lower --min-df, or use another --model"
+            .to_owned(),
+    };
     Err(Error::data(latentree::Place::file(&args.data[0]), problem))
 }
 
@@ -222,6 +255,16 @@ fn is_matrix(args: &TopicsArgs) -> bool {
 }
 
 fn check(args: &TopicsArgs) -> Result<()> {
+    let of_events = [("--events", args.reading.events.is_some()), ("--meds", args.reading.meds), ("--omop", args.reading.omop)];
+    if let Some((option, _)) = of_events.into_iter().find(|it| it.1) {
+        let problem = "`topics` reads texts or a matrix of word counts, no events; use learn, mixture or cluster for events";
+        return Err(Error::option(option, problem));
+    }
+    if args.model == TopicModelName::Hierarchy && args.topics == Some(1) {
+        let problem =
+            "a hierarchy splits the documents into two topics or more; use -k 2, or --model single-topic for a single topic";
+        return Err(Error::option("--topics", problem));
+    }
     if args.alpha.is_some() && args.model != TopicModelName::Lda {
         return Err(Error::option("--alpha", "only --model lda has a concentration; leave it out"));
     }
@@ -366,8 +409,19 @@ fn document_shares(
     Ok(shares)
 }
 
-/// Writes a line for each document: its name, its date, its most probable topic, and the shares of all.
-fn write_documents(path: &Path, args: &TopicsArgs, names: &DocumentNames, topics: &TopicTable, shares: &[f64]) -> Result<()> {
+/// The mean share of every topic.
+fn mean_shares(shares: &[f64], n_topics: usize) -> Vec<f64> {
+    let mut means = vec![0.0; n_topics];
+    let n_documents = (shares.len() / n_topics.max(1)).max(1) as f64;
+    for own in shares.chunks_exact(n_topics.max(1)) {
+        means.iter_mut().zip(own).for_each(|(mean, share)| *mean += share / n_documents);
+    }
+    means
+}
+
+/// Writes a line for each document: its name, its date, its most probable topic, and the shares of all. In a tree, a document may
+/// have no topic; returns how many have none.
+fn write_documents(path: &Path, args: &TopicsArgs, names: &DocumentNames, topics: &TopicTable, shares: &[f64]) -> Result<usize> {
     let n_topics = topics.topics().len().max(1);
     // The finest of equal ones: clusters contain each other.
     let best = |shares: &[f64]| (0..shares.len()).fold(0, |best, at| if shares[at] >= shares[best] { at } else { best });
@@ -388,17 +442,23 @@ fn write_documents(path: &Path, args: &TopicsArgs, names: &DocumentNames, topics
         .collect();
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let mut writer = ResultWriter::create(path, &header)?;
+    let mut without = 0;
     for (row, shares) in shares.chunks_exact(n_topics).enumerate() {
-        let topic = &topics.topics()[best(shares)];
+        let best = best(shares);
+        let topic = &topics.topics()[best];
+        let has_topic = args.model != TopicModelName::Tree || shares[best] >= 0.5;
+        without += usize::from(!has_topic);
         let name = if names.is_empty() { (row + 1).to_string() } else { names.name(row) };
         let words = topic.words.iter().take(3).cloned().collect::<Vec<_>>().join(" ");
         let mut values = vec![Value::Text(&name)];
         if args.dates.is_some() {
             values.push(names.kept(row, 0).map_or(Value::Missing, Value::Text));
         }
-        values.extend([Value::Text(&topic.name), Value::Text(&words)]);
+        let text = |text| if has_topic { Value::Text(text) } else { Value::Missing };
+        values.extend([text(&topic.name), text(&words)]);
         values.extend(shares.iter().map(|&share| Value::Number(share)));
         writer.write_row(&values)?;
     }
-    writer.finish()
+    writer.finish()?;
+    Ok(without)
 }

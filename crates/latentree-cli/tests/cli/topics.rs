@@ -146,3 +146,89 @@ fn a_hierarchy_over_time_has_a_column_for_each_leaf_and_lists_children_below_the
     let header = printed.lines().find(|line| line.starts_with("date")).unwrap();
     assert_eq!(header.split_whitespace().skip(2).collect::<Vec<_>>(), leaves, "{printed}");
 }
+
+/// Documents of four topics with disjoint vocabularies, and a word that belongs to none.
+fn disjoint() -> Folder {
+    let folder = Folder::new();
+    let topics = ["apple pear plum fruit juice", "car bus train road truck", "law court judge crime", "goal match team coach"];
+    let mut table = String::from("text\n");
+    for document in 0..200_usize {
+        // About one word in ten is missing, in an order that has nothing to do with the topics.
+        let words = topics[document % 4].split(' ').enumerate();
+        let words = words.filter(|(at, _)| (document / 4 * 7 + at * 3) % 11 != document % 5).map(|it| it.1);
+        table.push_str(&format!("{} extra{}\n", words.collect::<Vec<_>>().join(" "), document % 3));
+    }
+    table.push_str("nothing else\nelse nothing\n");
+    folder.write("texts.csv", table.as_bytes());
+    folder
+}
+
+#[test]
+fn topics_of_disjoint_vocabularies_are_found_and_none_is_listed_twice() {
+    let folder = disjoint();
+    let found = folder.json("topics texts.csv --column text --stop none --documents d.csv -o m.json");
+    let topics = found["topics"].as_array().unwrap();
+    let mut sets: Vec<Vec<&str>> = topics
+        .iter()
+        .map(|topic| {
+            let mut words: Vec<&str> = topic["words"].as_array().unwrap().iter().filter_map(|it| it.as_str()).collect();
+            words.sort_unstable();
+            words
+        })
+        .collect();
+    for expected in [
+        &["apple", "fruit", "juice", "pear", "plum"][..],
+        &["bus", "car", "road", "train", "truck"],
+        &["court", "crime", "judge", "law"],
+        &["coach", "goal", "match", "team"],
+    ] {
+        assert!(sets.iter().any(|words| words == expected), "{expected:?}: {found}");
+    }
+    let n = sets.len();
+    sets.sort();
+    sets.dedup();
+    assert_eq!(sets.len(), n, "{found}");
+    let model: serde_json::Value = serde_json::from_slice(&folder.read("m.json")).unwrap();
+    assert!(topics.iter().all(|topic| model["nodes"].to_string().contains(&topic["node"].to_string())), "{found}");
+}
+
+#[test]
+fn a_document_without_a_topic_has_an_empty_cell_and_a_note_counts_them() {
+    let folder = disjoint();
+    let outcome = folder.run("topics texts.csv --column text --stop none --min-df 3 -k 2 --documents d.csv -o m.json");
+    let documents = folder.text("d.csv");
+    let without = documents.lines().skip(1).filter(|line| line.split(',').nth(1) == Some("")).count();
+    for line in documents.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let is_any = cells[3..].iter().any(|cell| cell.parse::<f64>().unwrap() >= 0.5);
+        assert_eq!(is_any, !cells[1].is_empty(), "{line}");
+    }
+    let note = format!("{without} of 202 documents have no topic with a probability of at least one half");
+    assert!(without > 0 && outcome.stderr.contains(&note), "{without}: {}", outcome.stderr);
+}
+
+#[test]
+fn shares_of_lda_are_the_means_of_the_documents() {
+    let folder = folder();
+    let found = folder.json("topics letters --model lda -k 2 --documents d.csv -o m.json");
+    let documents = folder.text("d.csv");
+    for topic in 0..2 {
+        let cells = documents.lines().skip(1).map(|line| line.split(',').nth(3 + topic).unwrap().parse::<f64>().unwrap());
+        let mean = cells.sum::<f64>() / 80.0;
+        assert!((found["topics"][topic]["share"].as_f64().unwrap() - mean).abs() < 1e-6, "{found}");
+    }
+}
+
+#[test]
+fn topics_that_cannot_be_are_refused_by_name() {
+    let folder = folder();
+    for (arguments, parts) in [
+        ("letters --model hierarchy -k 1", ["--topics", "-k 2"]),
+        ("posts.csv --events post,text", ["--events", "no events"]),
+        ("letters --structure chow-liu", ["--structure chow-liu has no hidden variables", "another learner"]),
+    ] {
+        let outcome = folder.run(&format!("topics {arguments} -o x.json"));
+        assert!(outcome.code == Some(2) || outcome.code == Some(1), "{arguments}: {:?}", outcome.code);
+        assert!(parts.iter().all(|part| outcome.stderr.contains(part)), "{arguments}: {}", outcome.stderr);
+    }
+}

@@ -134,7 +134,8 @@ pub fn fit_clusters(rows: &dyn Rows, options: &ClusterOptions, observer: &dyn Ob
         ));
     }
     if empty > 0 && (family.is_counts() || family == MixtureFamily::Bernoulli) {
-        fit.warnings.push(format!("{}: in the cluster of what is most probable without any", family.told_empty(empty)));
+        fit.warnings
+            .push(format!("{}: put into the cluster that is most probable given no words or values", family.told_empty(empty)));
     }
     Ok(fit)
 }

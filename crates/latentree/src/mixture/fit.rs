@@ -306,18 +306,19 @@ impl Problem<'_> {
     fn tell_documents(&self, moment: &SecondMoment, warnings: &mut Vec<String>) {
         let totals = &moment.totals;
         if self.family.is_topics() && totals.short > 0 {
-            let (have, tell) = match totals.short {
-                1 => ("has", "it is labelled, but tells"),
-                _ => ("have", "they are labelled, but tell"),
+            let (have, get) = match totals.short {
+                1 => ("has", "it gets a label, but cannot"),
+                _ => ("have", "they get a label, but cannot"),
             };
             warnings.push(format!(
-                "{} of {} {have} fewer than three words: {tell} nothing of triples of words",
+                "{} of {} {have} fewer than three words: {get} contribute to the third moments",
                 totals.short,
                 counted(totals.rows, "document")
             ));
         }
         if totals.empty > 0 && (self.family.is_counts() || self.family == MixtureFamily::Bernoulli) {
-            warnings.push(format!("{}: labelled by what is most probable without any", self.family.told_empty(totals.empty)));
+            let empty = self.family.told_empty(totals.empty);
+            warnings.push(format!("{empty}: labelled with the component that is most probable given no words or values"));
         }
     }
 

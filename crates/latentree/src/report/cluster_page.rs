@@ -358,6 +358,8 @@ fn observe(model: Grouping<'_>, rows: &dyn Rows, payload: &mut Payload, observer
     )?;
     let mut sums = vec![0.0; n_groups * features.n];
     let (mut sizes, mut weights) = (vec![0_u64; n_groups], vec![0.0; n_groups]);
+    // Of topics that documents mix, the sums of their shares.
+    let mut mixed = vec![0.0; n_groups];
     let step = n_rows.div_ceil(SAMPLED).max(1);
     let mut sample: Vec<Sampled> = Vec::new();
     let assigner = Assigner::new(model);
@@ -375,12 +377,14 @@ fn observe(model: Grouping<'_>, rows: &dyn Rows, payload: &mut Payload, observer
             let weight = vectors.weight(row);
             sizes[group] += 1;
             weights[group] += weight;
+            let own = shares.get(row * k..(row + 1) * k).unwrap_or_default();
+            mixed.iter_mut().zip(own).for_each(|(sum, share)| *sum += weight * share);
             let value = |feature: usize, x: f64| if is_number[feature] { x } else { f64::from(u8::from(x > 0.0)) };
             let cells = vectors.row(row).filter(|it| it.1.is_finite()).map(|(feature, x)| (feature, value(feature, x)));
             cells.clone().for_each(|(feature, x)| sums[group * features.n + feature] += weight * x);
             if number % step == 0 {
                 let percent = |share: &f64| (100.0 * share).round() as u8;
-                let shares = shares.get(row * k..(row + 1) * k).unwrap_or_default().iter().map(percent).collect();
+                let shares = own.iter().map(percent).collect();
                 sample.push(Sampled { row: number + 1, group, cells: cells.collect(), shares });
             }
             number += 1;
@@ -406,7 +410,8 @@ fn observe(model: Grouping<'_>, rows: &dyn Rows, payload: &mut Payload, observer
         .collect();
     for (ix, group) in payload.groups.iter_mut().enumerate() {
         group.size = Some(sizes[ix]);
-        group.share = Some(short(weights[ix] / total));
+        let sum = if matches!(model, Grouping::Topics(_)) { mixed[ix] } else { weights[ix] };
+        group.share = Some(short(sum / total));
     }
     payload.rows = Some(n_rows);
     let frequent: Vec<Vec<(usize, f64, f64)>> = means

@@ -5,7 +5,7 @@
 //! the words of its group are more probable; its words are those that these states make more probable, ranked by mutual
 //! information. The words of any other topic are those it has more often than all documents, ranked by relevance.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,8 @@ pub struct Topic {
     pub name: String,
     /// Its words, most relevant first.
     pub words: Vec<String>,
-    /// Share of documents that contain it; for `lda`, its share of all words.
+    /// Share of documents that contain it; for `lda`, the mean of its shares in the documents, or its expected share where there are
+    /// no documents.
     pub share: f64,
     /// Mean NPMI of pairs of its words, if measured; see [`WordCoherence`](crate::mixture::WordCoherence).
     pub npmi: Option<f64>,
@@ -43,6 +44,8 @@ pub struct Topic {
     pub parent: Option<String>,
     /// Its hidden node, in a tree.
     pub node: Option<NodeIx>,
+    /// The name of this node, as in the columns that `infer` writes.
+    pub node_name: Option<String>,
     /// The states of this node in which a document contains the topic.
     pub states: Vec<usize>,
 }
@@ -80,7 +83,13 @@ impl TopicTable {
         };
         let words = own_words_of_star(model, n_words)?;
         let topics = words.into_iter().zip(prior.values()).enumerate();
-        Ok(Self { topics: topics.map(|(ix, (words, &share))| Topic::new(ix.to_string(), words, share)).collect() })
+        let topic = |(ix, (words, &share)): (usize, (Vec<String>, &f64))| Topic {
+            node: Some(root),
+            states: vec![ix],
+            node_name: Some(model.tree().name(root).to_owned()),
+            ..Topic::new(ix.to_string(), words, share)
+        };
+        Ok(Self { topics: topics.map(topic).collect() })
     }
 
     /// The topics of a latent Dirichlet allocation.
@@ -123,13 +132,18 @@ impl TopicTable {
             let group = all.iter().find(|group| group.node == Some(node));
             let (states, words) = present_words(model, &steps, node, group, n_words);
             let share = states.iter().map(|&state| steps.marginals[node.get()][state]).sum::<f64>().clamp(0.0, 1.0);
-            Topic { node: Some(node), states, ..Topic::new(String::new(), words, share) }
+            let node_name = Some(model.tree().name(node).to_owned());
+            Topic { node: Some(node), node_name, states, ..Topic::new(String::new(), words, share) }
         };
         let mut topics: Vec<Topic> = match n_topics {
             Some(n_topics) => super::groups::covering(model, n_topics).into_iter().map(topic).collect(),
             None => all.iter().filter_map(|group| group.node).map(topic).collect(),
         };
         topics.retain(|topic| !topic.words.is_empty());
+        let same = merge_equal(&mut topics, |topic| {
+            let group = all.iter().find(|group| group.node == topic.node);
+            group.map_or(0, |group| group.variables.len())
+        });
         let label = |node: NodeIx| groups.label(node).unwrap_or_else(|| model.tree().name(node));
         let is_about = |topic: &Topic| {
             let group = all.iter().find(|group| group.node == topic.node);
@@ -141,9 +155,11 @@ impl TopicTable {
             for topic in &mut topics {
                 let parent = all.iter().find(|group| group.node == topic.node).and_then(|group| group.parent);
                 let parent = parent.and_then(|parent| all[parent].node);
+                let parent = parent.map(|node| same.get(&node).copied().unwrap_or(node)).filter(|&node| topic.node != Some(node));
                 topic.parent = parent.map(|node| names.get(&node).cloned().unwrap_or_else(|| label(node).to_owned()));
             }
         }
+        without_cycles(&mut topics);
         Ok(Self { topics: depth_first(topics) })
     }
 
@@ -175,6 +191,13 @@ impl TopicTable {
             }
             _ => Self::of_tree(model, n_topics, n_words),
         }
+    }
+
+    /// The same topics with these shares of documents, in their order.
+    #[must_use]
+    pub fn with_shares(mut self, shares: &[f64]) -> Self {
+        self.topics.iter_mut().zip(shares).for_each(|(topic, &share)| topic.share = share);
+        self
     }
 
     /// Adds the coherence, based on the documents that contain two words of a topic.
@@ -214,7 +237,7 @@ impl TopicTable {
     #[must_use]
     pub fn diversity(&self) -> f64 {
         let n_words: usize = self.topics.iter().map(|topic| topic.words.len()).sum();
-        let different: std::collections::BTreeSet<&String> = self.topics.iter().flat_map(|topic| &topic.words).collect();
+        let different: BTreeSet<&String> = self.topics.iter().flat_map(|topic| &topic.words).collect();
         if n_words > 0 { different.len() as f64 / n_words as f64 } else { 1.0 }
     }
 
@@ -230,10 +253,11 @@ impl TopicTable {
         mean(self.topics.iter().filter_map(|topic| topic.c_v))
     }
 
-    /// As JSON: a list of `{name, words, share, npmi, c_v, parent}`.
+    /// As JSON: a list of `{name, node, states, words, share, npmi, c_v, parent}`. `node` is the name of the hidden variable, and
+    /// `states` are the states in which a document has the topic; `null` and empty for models without hidden variables.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let topic = |it: &Topic| json!({"name": it.name, "words": it.words, "share": it.share, "npmi": it.npmi, "c_v": it.c_v, "parent": it.parent});
+        let topic = |it: &Topic| json!({"name": it.name, "node": it.node_name, "states": it.states, "words": it.words, "share": it.share, "npmi": it.npmi, "c_v": it.c_v, "parent": it.parent});
         self.topics.iter().map(topic).collect()
     }
 
@@ -246,7 +270,7 @@ impl TopicTable {
 
 impl Topic {
     fn new(name: String, words: Vec<String>, share: f64) -> Self {
-        Self { name, words, share, npmi: None, c_v: None, parent: None, node: None, states: Vec::new() }
+        Self { name, words, share, npmi: None, c_v: None, parent: None, node: None, node_name: None, states: Vec::new() }
     }
 }
 
@@ -259,6 +283,28 @@ pub(super) fn is_of_words(provenance: &Provenance) -> bool {
         || provenance.read.as_ref().is_some_and(of_text)
 }
 
+/// Keeps one of the topics with the same words, the one with the most variables in its group, and returns which node stands for
+/// those left out.
+fn merge_equal(topics: &mut Vec<Topic>, n_own: impl Fn(&Topic) -> usize) -> HashMap<NodeIx, NodeIx> {
+    let words = |topic: &Topic| topic.words.iter().cloned().collect::<BTreeSet<String>>();
+    let mut kept: HashMap<BTreeSet<String>, usize> = HashMap::new();
+    for (ix, topic) in topics.iter().enumerate() {
+        let best = kept.entry(words(topic)).or_insert(ix);
+        if n_own(topic) > n_own(&topics[*best]) {
+            *best = ix;
+        }
+    }
+    let stands: Vec<usize> = topics.iter().map(|topic| kept[&words(topic)]).collect();
+    let node = |ix: usize| topics[ix].node;
+    let same = (0..topics.len()).filter(|&ix| stands[ix] != ix).filter_map(|ix| node(ix).zip(node(stands[ix]))).collect();
+    let mut ix = 0;
+    topics.retain(|_| {
+        ix += 1;
+        stands[ix - 1] == ix - 1
+    });
+    same
+}
+
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, n) = values.fold((0.0, 0), |(sum, n), value| (sum + value, n + 1));
     (n > 0).then(|| sum / f64::from(n))
@@ -266,6 +312,17 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 fn find_word(schema: &Schema, word: &str) -> Option<u32> {
     schema.find_column(word).map(|column| column.get() as u32)
+}
+
+/// Takes its parent from a topic that would be inside itself, as the parent of one with the same words.
+fn without_cycles(topics: &mut [Topic]) {
+    for ix in 0..topics.len() {
+        let above = |topic: &Topic| topics.iter().find(|it| topic.parent.as_ref() == Some(&it.name));
+        let mut around = std::iter::successors(above(&topics[ix]), |topic| above(topic)).take(topics.len());
+        if around.any(|topic| topic.name == topics[ix].name) {
+            topics[ix].parent = None;
+        }
+    }
 }
 
 /// The same topics, each followed by those inside it.

@@ -58,7 +58,7 @@ impl Bench<'_> {
         let (schema, columns, judge, seed) = (self.rows.schema(), &self.columns, self.judge(), search.seed);
         match beginning {
             Beginning::Model(model) => self.fit(&search.models[model], 20, 1e-6),
-            Beginning::Levels => match starts::levels(columns, &judge, seed.wrapping_mul(41)) {
+            Beginning::Levels => match starts::levels(columns, &judge, seed.wrapping_mul(41), false) {
                 Some(net) if net.n_hidden() > 0 => self.fit_net(&net, 30, 1e-6),
                 _ => Ok(None),
             },

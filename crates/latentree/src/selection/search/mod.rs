@@ -493,7 +493,8 @@ pub fn levels(rows: &dyn Rows, weight: f64, search: &BicSearch, observer: &dyn O
     observer.stage("levels", None);
     let merged = Merged::of(rows)?;
     let bench = Bench::new(&merged, weight, search, observer)?;
-    let net = starts::levels(&bench.columns, &bench.judge(), search.seed.wrapping_mul(41)).ok_or_else(|| {
+    let is_apart = rows.schema().variables().len() <= starts::MOST_APART;
+    let net = starts::levels(&bench.columns, &bench.judge(), search.seed.wrapping_mul(41), is_apart).ok_or_else(|| {
         let problem = format!("levels compares all pairs of labels, at most {} of them; use another learner", starts::WIDEST);
         Error::data(Place::default(), problem)
     })?;

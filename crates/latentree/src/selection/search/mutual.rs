@@ -14,6 +14,8 @@ pub(super) struct Labels {
 pub(super) struct Mutual {
     n: usize,
     nats: Vec<f32>,
+    /// The most common label of each column.
+    usual: Vec<u8>,
 }
 
 /// Number of blocks of columns that are counted separately.
@@ -69,7 +71,26 @@ impl Mutual {
             }
             nats
         };
-        Self { n, nats: (0..TASKS).into_par_iter().map(of_task).collect::<Vec<_>>().concat() }
+        let nats = (0..TASKS).into_par_iter().map(of_task).collect::<Vec<_>>().concat();
+        Self { n, nats, usual }
+    }
+
+    /// Returns whether the uncommon labels of two columns occur together less often than by chance, as words of different topics
+    /// do.
+    pub(super) fn avoid(&self, a: usize, b: usize, columns: &[Labels], weights: &[f64]) -> bool {
+        let is_uncommon = |column: usize, row: usize| {
+            let label = columns[column].of_row[row];
+            usize::from(label) < columns[column].n_labels && label != self.usual[column]
+        };
+        let [mut both, mut of_a, mut of_b, mut total] = [0.0; 4];
+        for (row, weight) in weights.iter().enumerate() {
+            let (in_a, in_b) = (is_uncommon(a, row), is_uncommon(b, row));
+            total += weight;
+            of_a += if in_a { *weight } else { 0.0 };
+            of_b += if in_b { *weight } else { 0.0 };
+            both += if in_a && in_b { *weight } else { 0.0 };
+        }
+        both * total < of_a * of_b
     }
 
     pub(super) fn of(&self, a: usize, b: usize) -> f64 {

@@ -280,7 +280,7 @@ impl TextInput {
 /// Refuses what says how tables are read.
 fn refuse(options: &ReadOptions) -> Result<()> {
     let is_table = options.text.as_deref().is_some_and(|text| text.column.is_some());
-    let problem = "it tells how a table is read; words are the columns of text. Leave it out";
+    let problem = "this option is for tables and events, but text has one column for each word; leave it out";
     let given = [
         ("read.events", options.events.is_some()),
         ("read.meds", matches!(options.clinical, Some(ClinicalFormat::Meds { .. }))),
