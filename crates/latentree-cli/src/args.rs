@@ -492,7 +492,11 @@ pub(crate) struct SimulateArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("other").args(["estimate", "reference"]).required(true)))]
+#[command(
+    group(clap::ArgGroup::new("other").args(["estimate", "reference"]).required(true)),
+    // The generated text would put the group before TRUE.
+    override_usage = "latentree compare [OPTIONS] <TRUE> <ESTIMATE|--reference <FILE[:ITEM,GROUP,...]>>"
+)]
 pub(crate) struct CompareArgs {
     /// The true tree or model: latentree JSON, .bif, .xmlbif or Newick (.nwk, .newick, .tree); the estimate with --reference
     #[arg(value_name = "TRUE")]
