@@ -257,7 +257,7 @@ fn is_matrix(args: &TopicsArgs) -> bool {
 fn check(args: &TopicsArgs) -> Result<()> {
     let of_events = [("--events", args.reading.events.is_some()), ("--meds", args.reading.meds), ("--omop", args.reading.omop)];
     if let Some((option, _)) = of_events.into_iter().find(|it| it.1) {
-        let problem = "`topics` reads texts or a matrix of word counts, no events; use learn, mixture or cluster for events";
+        let problem = "`topics` reads texts or a matrix of word counts, not events; use learn, mixture or cluster for events";
         return Err(Error::option(option, problem));
     }
     if args.model == TopicModelName::Hierarchy && args.topics == Some(1) {

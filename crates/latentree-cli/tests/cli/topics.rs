@@ -224,7 +224,7 @@ fn topics_that_cannot_be_are_refused_by_name() {
     let folder = folder();
     for (arguments, parts) in [
         ("letters --model hierarchy -k 1", ["--topics", "-k 2"]),
-        ("posts.csv --events post,text", ["--events", "no events"]),
+        ("posts.csv --events post,text", ["--events", "not events"]),
         ("letters --structure chow-liu", ["--structure chow-liu has no hidden variables", "another learner"]),
     ] {
         let outcome = folder.run(&format!("topics {arguments} -o x.json"));
