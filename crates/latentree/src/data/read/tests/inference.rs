@@ -163,7 +163,7 @@ fn groups_join_columns_and_keep_the_cells() {
     let three = fixture.add("map.csv", "p,q,r\n1,2,3\n");
     assert!(fixture.error(&ReadOptions::default().group(three)).to_string().contains("3 columns"));
     let nothing = fixture.add("map.csv", "p,q\n");
-    assert!(fixture.error(&ReadOptions::default().group(nothing)).to_string().contains("none of its 1 items"));
+    assert!(fixture.error(&ReadOptions::default().group(nothing)).to_string().contains("none of its 1 name in the first column"));
 }
 
 #[test]
