@@ -133,7 +133,12 @@ fn a_model_is_described_with_its_fit_its_hidden_variables_and_what_it_does_not_e
     let worst = |model: &str| number(&folder.json(&format!("describe {model} d.csv"))["unexplained_pairs"][0]["nats"]);
     assert!(worst("h.json") < worst("m.json"), "{} {}", worst("h.json"), worst("m.json"));
     let human = folder.succeed("describe h.json d.csv");
-    assert!(human.contains("pairs that a table of the two alone would fit better") && human.contains("entropy") && human.contains("AIC"), "{human}");
+    assert!(
+        human.contains("pairs that a table of the two alone would fit better")
+            && human.contains("entropy")
+            && human.contains("AIC"),
+        "{human}"
+    );
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub const WEAK: f64 = 0.5;
 pub const STRONG: f64 = 0.95;
 /// Maximum number of rounds of merging and rearranging; each ends with new tests.
 const ROUNDS: usize = 12;
+/// Number of variables above which only the first round rearranges, since every round fits the whole model.
+const MANY_VARIABLES: usize = 400;
 /// A strong split is tested again if more than one in this many of the neighbours of an end have changed.
 const FEW: usize = 20;
 /// Minimum gain of BIC for a rearrangement to be worth a round.
@@ -119,7 +121,11 @@ pub(crate) fn collapsed(
     }
     let Some(mut tests) = bench.split_tests(&model, &|_| true, false, observer)? else { return Ok((model, None)) };
     let (mut model, mut removed) = (model, 0);
-    for _ in 0..ROUNDS {
+    let is_wide = model.schema().variables().len() > MANY_VARIABLES;
+    for round in 0..ROUNDS {
+        if is_wide && round > 0 {
+            tests.iter_mut().for_each(|test| test.better = None);
+        }
         let Some((smaller, n_merged)) = bench.smaller(&model, &tests, options, observer)? else { break };
         // Edges with the same neighbours keep their tests, and so do strong ones with nearly the same. Hidden nodes of a Gaussian model are renumbered, but its tests are
         // cheap.
